@@ -24,8 +24,8 @@ from collection import eval_lib
 from page import write_part
 from scipy.stats import spearmanr
 
+from edgekit.toolkit.quantize.outputs.answers import AnswerLoss
 from edgekit.toolkit.quantize.quality import Quality
-from edgekit.toolkit.quantize.ranges.answers import AnswerLoss
 
 LEFT_OUT = (
     *("wine_gaussian_nb", "gboost", "lightgbm", "random_forest", "rf_regressor", "svc_rbf", "svr"),

@@ -11,9 +11,9 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.quantize import OBSERVERS, calibrate, quantize_model
 from edgekit.toolkit.quantize.optimize import _Quantization
+from edgekit.toolkit.quantize.outputs.kept_samples import KEPT_SAMPLES
 from edgekit.toolkit.quantize.ranges import room
 from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
-from edgekit.toolkit.quantize.ranges.kept_samples import KEPT_SAMPLES
 from edgekit.toolkit.quantize.ranges.range_search import PATIENCE, RangeSearch
 from edgekit.toolkit.quantize.request import QuantizeOptions
 from edgekit.toolkit.runtime import Session

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy.verdict import verdict
+from edgekit.toolkit.quantize.outputs.answers import AnswerLoss
+from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.outputs.signals import variations
 from edgekit.toolkit.quantize.quality import Quality
-from edgekit.toolkit.quantize.ranges.answers import AnswerLoss
-from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
-from edgekit.toolkit.quantize.ranges.signals import variations
 
 
 def level(changed, chance, samples, chosen=False, expected=0.001):

@@ -23,9 +23,9 @@ from ..quantize import (
     fitted,
     with_evaluation_points,
 )
+from ..quantize.outputs.differences import inputs_of_floats
+from ..quantize.outputs.kept_samples import energies_of
 from ..quantize.ranges.calibration import read_by_weights, views
-from ..quantize.ranges.differences import inputs_of_floats
-from ..quantize.ranges.kept_samples import energies_of
 from ..runtime import Session, return_freed
 from .evaluation_set import batch_of
 from .layer_statistics import LayerStatistics

@@ -9,7 +9,7 @@ import numpy as np
 from ..build import open_once
 from ..ir import Array
 from ..quantize import CandidateEvaluator, Score, with_evaluation_points
-from ..quantize.ranges.kept_samples import Sample
+from ..quantize.outputs.kept_samples import Sample
 from ..runtime import Session, return_freed
 from ..runtime.branches import Branches, steps
 from ..runtime.many_runs import FEW_COPIES_BYTES, copies_of

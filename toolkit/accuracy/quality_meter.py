@@ -13,16 +13,16 @@ from ..numerics import FLOAT
 from ..ops import is_a, is_view
 from ..ops.convert.fake_quantize import FakeQuantize, arrives_quantized
 from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
+from ..quantize.outputs.answers import Answers
+from ..quantize.outputs.detections import Detections
+from ..quantize.outputs.differences import inputs_of_floats
+from ..quantize.outputs.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
+from ..quantize.outputs.kept_samples import energies_of
+from ..quantize.outputs.levels import level_weights
+from ..quantize.outputs.masks import Masks
+from ..quantize.outputs.signals import energies, variations
 from ..quantize.quality import Quality
-from ..quantize.ranges.answers import Answers
 from ..quantize.ranges.candidate_evaluation import Score
-from ..quantize.ranges.detections import Detections
-from ..quantize.ranges.differences import inputs_of_floats
-from ..quantize.ranges.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
-from ..quantize.ranges.kept_samples import energies_of
-from ..quantize.ranges.levels import level_weights
-from ..quantize.ranges.masks import Masks
-from ..quantize.ranges.signals import energies, variations
 from ..runtime import Session
 
 GOT = "got:"

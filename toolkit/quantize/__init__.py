@@ -3,15 +3,15 @@
 from .budget import Budget, Judged, Mixed, Point, parse_drop
 from .mixed_precision.fit import fit_budget
 from .optimize import optimize, quantize_model
-from .ranges.calibration import AnySize, Calibration, calibrate, watched
-from .ranges.candidate_evaluation import CandidateEvaluator, Score
-from .ranges.evaluation_points import (
+from .outputs.evaluation_points import (
     EvaluationPoint,
     find_evaluation_points,
     fitted,
     with_evaluation_points,
 )
-from .ranges.kept_samples import Keeper, KeptSample, Sample
+from .outputs.kept_samples import Keeper, KeptSample, Sample
+from .ranges.calibration import AnySize, Calibration, calibrate, watched
+from .ranges.candidate_evaluation import CandidateEvaluator, Score
 from .result import Quantized
 from .scheme.macs import macs_of
 from .scheme.options import (

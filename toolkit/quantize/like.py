@@ -22,8 +22,8 @@ from .equalization.bias_absorption import Shifts, absorbed
 from .equalization.bias_absorption import from_text as shifts_from_text
 from .equalization.cross_layer import Exponents, equalized, from_text
 from .float_source import FloatSource
+from .outputs.kept_samples import Sample
 from .ranges.calibration import Calibration, calibrate
-from .ranges.kept_samples import Sample
 from .ranges.range_search import fixed_ranges
 from .scheme.options import Range, Ranges
 from .weights.layer_weights import KeptWeights

@@ -14,11 +14,11 @@ from ..progress import Progress
 from .equalization.channel_statistics import ChannelStatistics
 from .float_source import FloatSource
 from .like import Like
+from .outputs.kept_samples import Sample
 from .quality import Quality
 from .ranges.calibration import AnySize, Calibration, calibrate
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator
 from .ranges.held_out import Candidate, surpasses_held_out, unclipped
-from .ranges.kept_samples import Sample
 from .ranges.noise_shares import NoiseShares
 from .ranges.range_search import RangeSearch, fixed_ranges
 from .ranges.room import find_room

@@ -13,11 +13,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..decibels import in_words, ratio_db
-from .ranges.answers import AnswerLoss
+from .outputs.answers import AnswerLoss
+from .outputs.evaluation_points import EvaluationPoint
+from .outputs.one_sided import OneSided
 from .ranges.candidate_evaluation import ENOUGH_DB, Score
 from .ranges.diagnostics import FEW, FEW_VECTORS
-from .ranges.evaluation_points import EvaluationPoint
-from .ranges.one_sided import OneSided
 
 Level = Literal["good", "usable", "broken"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -76,8 +76,8 @@ class Quality:
     evaluation_points.py); for outputs of few numbers, of their variation over the samples.
     `temperature`: of the softmax with that SQNR, if it is not 1. `answers`: for models that compare
     classes. `overlap`: mean intersection over union of masks with the float model's, by output
-    (ranges/masks.py). `detections`: the expected F1 score relative to the float model's, by tensor
-    (ranges/detections.py). `held_out`: ranges and weights come from other samples. `chosen`:
+    (outputs/masks.py). `detections`: the expected F1 score relative to the float model's, by tensor
+    (outputs/detections.py). `held_out`: ranges and weights come from other samples. `chosen`:
     precisions were chosen to reduce changed answers on these samples. `one_sided`: outputs of which
     these samples show one answer only. `added`: outputs whose SQNR is that of what the network adds
     to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:

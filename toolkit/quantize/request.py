@@ -10,7 +10,7 @@ from ..errors import UserError
 from ..numerics import W8A8
 from .like import Like
 from .option import check_options, option
-from .ranges.kept_samples import KEPT_SAMPLES
+from .outputs.kept_samples import KEPT_SAMPLES
 from .scheme.options import EFFORTS, METHODS, OBSERVERS, ROUNDINGS, WEIGHTS
 from .weights.weight_quantizer import WeightFormat
 

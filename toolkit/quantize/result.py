@@ -22,11 +22,11 @@ class Quantized:
 
     `floats` is the float graph that was quantized: the given one, or the equivalent graph equalized
     by `exponents` and then shifted by `shifts`. `score` is measured on the kept calibration samples
-    at the evaluation points (ranges/evaluation_points.py); with searched ranges it is optimistic.
+    at the evaluation points (outputs/evaluation_points.py); with searched ranges it is optimistic.
     `calibration` belongs to `floats`, `given` to the given graph. `rounding` is the method for
     fitted weights, one of METHODS.
 
-    `held_out`: `score` is cross-validated, each half (ranges/kept_samples.py) of the kept samples
+    `held_out`: `score` is cross-validated, each half (outputs/kept_samples.py) of the kept samples
     with weights rounded for the other half; `by_halves` are these weights.
     `outliers` are samples that differ from all others. `finish`, if weights are not rounded yet,
     gives the quantization with rounded weights.

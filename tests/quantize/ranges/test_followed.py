@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.quantize import KeptSample
-from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint
 from edgekit.toolkit.quantize.ranges.followed import follows_an_input
 
 

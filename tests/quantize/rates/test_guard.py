@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from edgekit.toolkit.quantize.ranges.answers import Compared
-from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.outputs.answers import Compared
+from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint
 from edgekit.toolkit.quantize.rates.guard import CLASSES_DB, VALUES_DB, Loss
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...progress import Progress
-from ..ranges.kept_samples import KeptSample, two_folds
+from ..outputs.kept_samples import KeptSample, two_folds
 from ..reconstruction.judged_by_halves import JudgedByHalves
 from ..reconstruction.layer_rounding import round_weights
 from ..result import Quantized

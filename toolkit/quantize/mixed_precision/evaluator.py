@@ -14,13 +14,13 @@ from ...ir import Array, Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point, Sizes
+from ..outputs.answers import FIGURES, Answers
+from ..outputs.detections import Detections
+from ..outputs.masks import Masks
 from ..quality import Quality
-from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
-from ..ranges.detections import Detections
 from ..ranges.diagnostics import FEW, separate
 from ..ranges.held_out import held_out, parts_of
-from ..ranges.masks import Masks
 from ..reconstruction.judged_by_halves import best_by_halves
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of

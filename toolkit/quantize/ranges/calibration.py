@@ -29,13 +29,13 @@ from ...progress import Progress
 from ...runtime import Session
 from ...runtime.many_runs import copies_of
 from ...runtime.turns import Turn, each_in_turn
+from ..outputs.differences import inputs_of_floats
+from ..outputs.evaluation_points import EvaluationPoint, find_evaluation_points, fitted
+from ..outputs.kept_samples import KEPT_SAMPLES, Keeper, KeptSample, Sample
+from ..outputs.one_sided import OneSided, one_class, one_sided
 from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import widen
-from .differences import inputs_of_floats
-from .evaluation_points import EvaluationPoint, find_evaluation_points, fitted
-from .kept_samples import KEPT_SAMPLES, Keeper, KeptSample, Sample
-from .one_sided import OneSided, one_class, one_sided
 
 STEP_SECONDS = 1.5e-4
 """Of operators, on the mean, from which on samples run on all cores: threads share the GIL."""

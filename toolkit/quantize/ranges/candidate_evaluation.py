@@ -15,12 +15,12 @@ from ...decibels import EXACT_DB, ratio_db
 from ...ir import Array, Graph
 from ...runtime import Session
 from ...runtime.many_runs import run_many
+from ..outputs.evaluation_points import EvaluationPoint, with_evaluation_points
+from ..outputs.levels import level_weights
+from ..outputs.signals import energies, variations
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
-from .evaluation_points import EvaluationPoint, with_evaluation_points
-from .levels import level_weights
-from .signals import energies, variations
 
 SIGNIFICANCE = 2.0
 """A gain counts if it exceeds this many standard errors."""

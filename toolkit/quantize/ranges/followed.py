@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...numerics import FLOAT
-from .evaluation_points import EvaluationPoint
-from .kept_samples import KeptSample
+from ..outputs.evaluation_points import EvaluationPoint
+from ..outputs.kept_samples import KeptSample
 
 MOST_NUMBERS = 1024
 """Maximum size of inputs and outputs: series and tables, not images."""

@@ -13,12 +13,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ..outputs.evaluation_points import EvaluationPoint
 from ..scheme.options import Range, Ranges
 from ..scheme.plan import Plan
 from ..scheme.qparams import widen
 from .calibration import Calibration
 from .candidate_evaluation import CandidateEvaluator, Score, See
-from .evaluation_points import EvaluationPoint
 from .range_search import fixed_ranges
 
 PARTS = 4

@@ -26,10 +26,10 @@ from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
 from ...ops import computes, definition
+from ..outputs.differences import rebuilt_at_scale
+from ..outputs.signals import FEW_NUMBERS
+from ..outputs.skips import added_to_inputs
 from ..scheme.prepare import copy_graph
-from .differences import rebuilt_at_scale
-from .signals import FEW_NUMBERS
-from .skips import added_to_inputs
 
 LOOKED_AT = 8
 """Samples."""

@@ -19,9 +19,9 @@ from ...numerics import FLOAT
 from ...runtime import return_freed
 from ...runtime.branches import Branches
 from ...runtime.cores import on_cores
+from ..outputs.evaluation_points import with_evaluation_points
 from ..scheme.simulation import Simulation
 from .candidate_evaluation import MOST, CandidateEvaluator
-from .evaluation_points import with_evaluation_points
 
 Noise = NDArray[np.float64]
 """By evaluation point and sample."""

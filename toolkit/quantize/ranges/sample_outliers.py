@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ...ir import Graph
 from ...progress import Progress
+from ..outputs.kept_samples import Sample
 from ..scheme.options import Options
 from ..scheme.plan import Plan
 from .calibration import AnySize, Calibration, calibrate
 from .candidate_evaluation import CandidateEvaluator, Score
-from .kept_samples import Sample
 from .range_search import fixed_ranges
 
 FEWEST = 8

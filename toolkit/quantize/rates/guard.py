@@ -8,9 +8,9 @@ import numpy as np
 
 from ...decibels import ratio_db
 from ..mixed_precision.evaluator import Evaluator
+from ..outputs.signals import CONSTANT, energies
 from ..quality import GOOD_CHANGED
 from ..ranges.candidate_evaluation import LEAST
-from ..ranges.signals import CONSTANT, energies
 
 CLASSES_DB, VALUES_DB = 24.0, 20.0
 """Minimum SQNR of outputs that are compared as classes, and of other outputs. For the latter, the

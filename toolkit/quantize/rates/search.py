@@ -19,8 +19,8 @@ from ..budget import Budget, Point, pareto
 from ..mixed_precision.criteria import Criteria
 from ..mixed_precision.evaluator import Drop, Evaluator, Measure, Pack, generic_sizes
 from ..mixed_precision.precision_change import Configuration
+from ..outputs.kept_samples import KeptSample, two_folds
 from ..ranges.candidate_evaluation import LEAST
-from ..ranges.kept_samples import KeptSample, two_folds
 from ..reconstruction.layer_rounding import round_weights
 from ..result import Quantized
 from ..scheme.plan import Plan

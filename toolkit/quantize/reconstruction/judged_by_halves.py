@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ...progress import Progress
 from ...runtime import return_freed
+from ..outputs.kept_samples import two_folds
 from ..ranges.calibration import Calibration
 from ..ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
-from ..ranges.kept_samples import two_folds
 from ..scheme.options import Ranges, RoundedWeights
 from ..scheme.plan import Plan
 from .layer_rounding import round_by_halves

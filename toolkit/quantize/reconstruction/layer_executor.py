@@ -14,7 +14,7 @@ from ...numerics import ELEMENTS
 from ...runtime import Session
 from ...runtime.cores import on_cores
 from ...runtime.many_runs import FEW_COPIES_BYTES, can_run_many, copies_of, run_raw_many
-from ..ranges.kept_samples import Sample
+from ..outputs.kept_samples import Sample
 from ..scheme.macs import work_of
 
 HELD = 3 << 24

@@ -22,7 +22,7 @@ from ...ops.matmul.fully_connected import FullyConnected
 from ...progress import Progress
 from ...runtime.cores import on_cores
 from ...runtime.operators import any_registered
-from ..ranges.kept_samples import Sample
+from ..outputs.kept_samples import Sample
 from ..scheme.options import Ranges, RoundedWeights
 from ..scheme.plan import Plan
 from ..scheme.shared_weights import sharing_weights

@@ -10,12 +10,12 @@ import onnxruntime
 import pytest
 
 from edgekit.toolkit import pipeline
+from edgekit.toolkit.quantize.outputs.differences import inputs_of_floats
+from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint, fitted
+from edgekit.toolkit.quantize.outputs.kept_samples import KeptSample, energies_of
+from edgekit.toolkit.quantize.outputs.levels import QUIETEST_DB, followed_input, level_weights
+from edgekit.toolkit.quantize.outputs.signals import energies, variations
 from edgekit.toolkit.quantize.quality import LEVELED_GOOD_DB
-from edgekit.toolkit.quantize.ranges.differences import inputs_of_floats
-from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint, fitted
-from edgekit.toolkit.quantize.ranges.kept_samples import KeptSample, energies_of
-from edgekit.toolkit.quantize.ranges.levels import QUIETEST_DB, followed_input, level_weights
-from edgekit.toolkit.quantize.ranges.signals import energies, variations
 from edgekit.toolkit.runtime import Session
 
 FILTER = """

@@ -13,7 +13,7 @@ from edgekit.toolkit.quantize import (
     quantize_graph,
     with_evaluation_points,
 )
-from edgekit.toolkit.quantize.ranges.answers import Answers
+from edgekit.toolkit.quantize.outputs.answers import Answers
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.quantize import calibrate, prepare
+from edgekit.toolkit.quantize.outputs.masks import Masks
 from edgekit.toolkit.quantize.quality import Quality
-from edgekit.toolkit.quantize.ranges.masks import Masks
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 SIDE = 32

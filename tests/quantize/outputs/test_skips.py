@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.quantize import calibrate, quantize_model
+from edgekit.toolkit.quantize.outputs.evaluation_points import find_evaluation_points
+from edgekit.toolkit.quantize.outputs.skips import added_to_inputs
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.candidate_evaluation import CandidateEvaluator
-from edgekit.toolkit.quantize.ranges.evaluation_points import find_evaluation_points
-from edgekit.toolkit.quantize.ranges.skips import added_to_inputs
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 

@@ -13,8 +13,8 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import calibrate, prepare, quantize_model
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
-from edgekit.toolkit.quantize.ranges.evaluation_points import REACH, EvaluationPoint
-from edgekit.toolkit.quantize.ranges.one_sided import ABOVE, BELOW, OneSided
+from edgekit.toolkit.quantize.outputs.evaluation_points import REACH, EvaluationPoint
+from edgekit.toolkit.quantize.outputs.one_sided import ABOVE, BELOW, OneSided
 from edgekit.toolkit.runtime import Session
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}

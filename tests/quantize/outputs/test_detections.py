@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.quantize import calibrate, prepare
+from edgekit.toolkit.quantize.outputs.detections import Detections
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.candidate_evaluation import CandidateEvaluator
-from edgekit.toolkit.quantize.ranges.detections import Detections
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 PLACES = 200

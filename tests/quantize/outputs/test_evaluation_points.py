@@ -5,13 +5,13 @@ import pytest
 from scipy.special import softmax
 
 from edgekit.toolkit.ir import constant
-from edgekit.toolkit.quantize.quality import Quality
-from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
-from edgekit.toolkit.quantize.ranges.evaluation_points import (
+from edgekit.toolkit.quantize.outputs.evaluation_points import (
     EvaluationPoint,
     find_evaluation_points,
 )
-from edgekit.toolkit.quantize.ranges.signals import variations
+from edgekit.toolkit.quantize.outputs.signals import variations
+from edgekit.toolkit.quantize.quality import Quality
+from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
 
 
 def test_a_softmax_is_probed_at_its_input_whatever_moves_between(g):

@@ -10,15 +10,15 @@ from edgekit.toolkit.accuracy.verdict import verdict
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.quantize import calibrate, quantize_model
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
-from edgekit.toolkit.quantize.quality import Quality
-from edgekit.toolkit.quantize.ranges.differences import (
+from edgekit.toolkit.quantize.outputs.differences import (
     inputs_by_size,
     rebuilt_at_scale,
     with_counted_part,
 )
-from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.outputs.kept_samples import KeptSample
+from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.input_scale import wrong_scale
-from edgekit.toolkit.quantize.ranges.kept_samples import KeptSample
 from edgekit.toolkit.runtime import Session
 
 SIZE, LEVEL = 24, 5.0

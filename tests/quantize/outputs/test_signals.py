@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
-from edgekit.toolkit.quantize.ranges.signals import energies, variations
+from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.outputs.signals import energies, variations
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ FIGURES = {
     "rank": "rank correlation of the outputs",
     "changed": "changed answers",
     "expected": "expected loss of answers",
-    "kept": "overlap of masks, F1 of detections",
+    "kept": "IoU of masks, F1 of detections",
     "verdict_loss": "what the verdict uses (all but cosine and rank)",
 }
 HIGHER_IS_BETTER = ("db", "cosine", "rank", "kept")
@@ -88,13 +88,13 @@ def row(model, name, setting):
     said = check(model)
     answers = said["answers"] and AnswerLoss(**said["answers"])
     quality = Quality(said["sqnr_db"], answers, said["samples"], held_out=True,
-                      overlap=said["overlap"], detections=said["detections"])  # fmt: skip
+                      masks=said["masks"], detections=said["detections"])  # fmt: skip
     real, truth = model.score(model.library.ort_run(str(model.directory)))
     figures, got = model.score(model.edge(model.folder / "quantized.edge"))
     metric = next(iter(real))
     lost, unit = loss(metric, real[metric], figures[metric])
     cosine, rank = alike(truth, got)
-    kept = quality.least_kept if quality.overlap or quality.detections else None
+    kept = quality.least_kept if quality.masks or quality.detections else None
     return {
         "model": name, "setting": setting, "verdict": said["level"],
         "db": quality.worst and quality.worst[1], "cosine": cosine, "rank": rank,

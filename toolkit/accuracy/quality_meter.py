@@ -111,17 +111,17 @@ class QualityMeter:
         score = Score(noise, energies(truth, weights), variations(points, truth, weights))
         answers = Answers(self._prepared, points, kept)
         plain = {p.tensor for p in points if p.axis is None}
-        masks = Masks(self._prepared, plain, kept)
+        masks = Masks(self._prepared, plain, kept, answers.compared)
         detections = Detections(self._prepared, plain - set(masks.tensors), kept)
         rows = [answers.row(s.at_points, _got(s)) for s in kept]
-        areas = [masks.row(s.at_points, _got(s)) for s in kept]
+        masked = [masks.row(s.at_points, _got(s)) for s in kept]
         detected = [detections.row(s.at_points, _got(s)) for s in kept]
         found = Quality.of(
             score,
             points,
             answers.loss(np.array(rows)),
             held_out=True,
-            overlap=masks.overlap(np.array(areas)),
+            masks=masks.kept(np.array(masked)),
             detections=detections.kept(np.array(detected)),
         )
         return replace(found, samples=found.samples * batch)

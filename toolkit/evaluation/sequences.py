@@ -53,7 +53,7 @@ def _of_calibration(sequences: Quality, steps: Quality) -> Quality:
         sqnr_db=sequences.sqnr_db,
         temperature=sequences.temperature,
         answers=sequences.answers,
-        overlap=sequences.overlap,
+        masks=sequences.masks,
         detections=sequences.detections,
         added=sequences.added,
         leveled=sequences.leveled,

@@ -43,9 +43,8 @@ GOOD_LOSS, FLOOR_LOSS = 0.01, 0.02
 GOOD_CHANGED = 0.02
 """The share of answers that may be others than the float model's."""
 GOOD_KEPT, FLOOR_KEPT = 0.99, 0.9
-"""Mean intersection over union of masks with the float model's, and F1 score of detections relative
-to that of the float model's. A real segmentation model with an overlap of 0.96 lost nothing by its
-labels."""
+"""Expected intersection over union of masks and F1 score of detections, relative to those of the
+float model."""
 
 
 def level_of(
@@ -57,7 +56,7 @@ def level_of(
 ) -> Level:
     """The level of a model by the SQNR of an output (None without float outputs) and what a usable
     and a good one have, the share of changed answers, the expected loss of right answers, and the
-    least of Quality.overlap and detections."""
+    least of Quality.masks and detections."""
     floor_db, good_db = limits_db
     if expected > FLOOR_LOSS or kept < FLOOR_KEPT or (db is not None and db < floor_db):
         return "broken"
@@ -75,10 +74,10 @@ class Quality:
     `sqnr_db`: the least SQNR of each output, by the name of its evaluation point (ranges/
     evaluation_points.py); for outputs of few numbers, of their variation over the samples.
     `temperature`: of the softmax with that SQNR, if it is not 1. `answers`: for models that compare
-    classes. `overlap`: mean intersection over union of masks with the float model's, by output
-    (outputs/masks.py). `detections`: the expected F1 score relative to the float model's, by tensor
-    (outputs/detections.py). `held_out`: ranges and weights come from other samples. `chosen`:
-    precisions were chosen to reduce changed answers on these samples. `one_sided`: outputs of which
+    classes. `masks`, `detections`: the expected mean intersection over union, and the expected F1
+    score, relative to the float model's, by tensor (outputs/masks.py, outputs/detections.py).
+    `held_out`: ranges and weights come from other samples. `chosen`: precisions were chosen to
+    reduce changed answers on these samples. `one_sided`: outputs of which
     these samples show one answer only. `added`: outputs whose SQNR is that of what the network adds
     to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:
     one of these is a vector, not a map or a series. `leveled`: outputs as large as the input is
@@ -92,7 +91,7 @@ class Quality:
     held_out: bool
     chosen: bool = False
     temperature: dict[str, float] = field(default_factory=dict)
-    overlap: dict[str, float] = field(default_factory=dict)
+    masks: dict[str, float] = field(default_factory=dict)
     detections: dict[str, float] = field(default_factory=dict)
     calibration: int = 0
     one_sided: tuple[OneSided, ...] = ()
@@ -108,7 +107,7 @@ class Quality:
         points: Sequence[EvaluationPoint],
         answers: AnswerLoss | None = None,
         held_out: bool = False,
-        overlap: Mapping[str, float] | None = None,
+        masks: Mapping[str, float] | None = None,
         detections: Mapping[str, float] | None = None,
     ) -> Quality:
         levels: dict[str, tuple[float, float]] = {}
@@ -127,7 +126,7 @@ class Quality:
             score.noise.shape[1],
             held_out,
             temperature={name: round(t, 2) for name, (_, t) in known.items() if t != 1.0},
-            overlap={name: round(part, 4) for name, part in (overlap or {}).items()},
+            masks={name: round(part, 4) for name, part in (masks or {}).items()},
             detections={name: round(part, 4) for name, part in (detections or {}).items()},
             added=tuple(dict.fromkeys(p.tensor for p in points if p.part < 1.0 and not p.rebuilt)),
             leveled=tuple(dict.fromkeys(p.tensor for p in points if p.follows is not None)),
@@ -148,8 +147,8 @@ class Quality:
 
     @property
     def least_kept(self) -> float:
-        """The least overlap of masks or relative score of detections; 1 without either."""
-        return min((*self.overlap.values(), *self.detections.values()), default=1.0)
+        """The least relative score of masks and detections; 1 without either."""
+        return min((*self.masks.values(), *self.detections.values()), default=1.0)
 
     @property
     def level(self) -> Level:
@@ -192,7 +191,7 @@ class Quality:
             self,
             sqnr_db={n: db - 20 * math.log10(part) for n, db in self.sqnr_db.items()},
             answers=answers and AnswerLoss(*(part * share for share in astuple(answers))),
-            overlap={n: 1 - part * (1 - kept) for n, kept in self.overlap.items()},
+            masks={n: 1 - part * (1 - kept) for n, kept in self.masks.items()},
             detections={n: 1 - part * (1 - kept) for n, kept in self.detections.items()},
         )
 
@@ -254,8 +253,8 @@ class Quality:
             if self.chosen and self.answers.changed:
                 twice = " (counted twice: these samples chose the precisions)"
             told.append(f"{self.answers.changed:.1%} of the answers changed{twice}")
-        if self.overlap:
-            told.append(f"masks overlap by {min(self.overlap.values()):.1%}")
+        if self.masks:
+            told.append(f"masks keep {min(self.masks.values()):.1%} of their IoU")
         if self.detections:
             told.append(f"detections keep {min(self.detections.values()):.1%} of their F1 score")
         over = " over sequences" if self.sequences else ""

@@ -111,6 +111,39 @@ def test_steps_of_certain_answers_put_no_others_in_doubt(g):
     assert loss.changed == 0 and loss.chance < 0.02
 
 
+def in_rows(g, scale, *, moved=lambda y: y, count=5):
+    """A network with `count` numbers for each of 16 rows, the largest one mostly by far if `scale`
+    is large."""
+    y = linear(g, g.input("x", 1, 16, 8), count, scale, "rows")
+    net, rng = prepare(g.output(moved(y))), np.random.default_rng(3)
+    known = calibrate(
+        net, [{"x": rng.normal(size=(1, 16, 8)).astype(np.float32)} for _ in range(30)]
+    )
+    return [(c.tensor, c.axis) for c in Answers(net, known.points, known.kept).compared]
+
+
+@pytest.mark.parametrize(("scale", "found"), [(3.0, [("rows", 2)]), (0.3, [])])
+def test_rows_of_logits_name_classes_and_features_of_tokens_do_not(g, scale, found):
+    assert in_rows(g, scale) == found
+
+
+@pytest.mark.parametrize(
+    ("moves", "axis"),
+    [
+        ([("Transpose", {"perm": (0, 2, 1)})], 1),
+        ([("Reshape", {"shape": (4, 1, 4, 5)}), ("Transpose", {"perm": (0, 3, 1, 2)})], 1),
+        ([("Reshape", {"shape": (8, 10)})], None),
+    ],
+)
+def test_the_axis_of_classes_is_that_of_the_channels_of_the_layer(g, moves, axis):
+    def moved(y):
+        for i, (op, how) in enumerate(moves):
+            y = g.emit(op, y, name=f"moved{i}", **how)
+        return y
+
+    assert [found for _, found in in_rows(g, 3.0, moved=moved)] == ([axis] if axis else [])
+
+
 def test_what_no_weights_make_names_none(g):
     x = linear(g, g.input("x", 1, 8), 5, 3.0, "before")
     assert compared(g.output(g.emit("Tanh", x, name="y"))).compared == []

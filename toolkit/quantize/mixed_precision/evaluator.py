@@ -83,7 +83,8 @@ class Evaluator:
         self.drops: dict[PrecisionAssignment, float] = {}
         self.answers = Answers(done.plan.graph, self.trials.points, self.trials.kept)
         plain = {p.tensor for p in self.trials.points if p.axis is None}
-        self.masks = Masks(done.plan.graph, plain, self.trials.kept)
+        compared = self.answers.compared
+        self.masks = Masks(done.plan.graph, plain, self.trials.kept, compared)
         others = plain - set(self.masks.tensors)
         self.detections = Detections(done.plan.graph, others, self.trials.kept)
         self.separate = separate([k.inputs for k in self.trials.kept], FEW)
@@ -304,12 +305,12 @@ class Evaluator:
         if assignment not in self._qualities:
             kept = self.trials.kept
             rows = np.zeros((len(kept), FIGURES))
-            areas = np.zeros((len(kept), len(self.masks.tensors), 2, 2))
+            masks = np.zeros((len(kept), self.masks.classes, 2, 3))
             detected = np.zeros((len(kept), len(self.detections.tensors), 2, 3))
 
             def see(i: int, got: Mapping[str, Array]) -> None:
                 rows[i] = self.answers.row(kept[i].at_points, got)
-                areas[i] = self.masks.row(kept[i].at_points, got)
+                masks[i] = self.masks.row(kept[i].at_points, got)
                 detected[i] = self.detections.row(kept[i].at_points, got)
 
             plans = self.weights.plans(assignment)
@@ -321,6 +322,7 @@ class Evaluator:
                 [*self.answers.points, *self.masks.points, *self.detections.points],
                 see,
             )
+            parts = [at for _, at in parts_of(len(kept))]
             fitted = plans[0].has_rounded and len(plans) == 1
             unseen = self.separate > 1 and not fitted
             found = Quality.of(
@@ -328,8 +330,8 @@ class Evaluator:
                 self.trials.points,
                 self.answers.loss(rows),
                 unseen,
-                self.masks.overlap(areas),
-                self.detections.kept(detected, [at for _, at in parts_of(len(kept))]),
+                self.masks.kept(masks, parts),
+                self.detections.kept(detected, parts),
             )
             sides = tuple(self.done.calibration.one_sided)
             given, some = self.done.calibration.samples, self.trials.kept[0].at_points

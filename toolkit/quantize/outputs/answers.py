@@ -21,7 +21,7 @@ from ...ops.norm.softmax import compares_classes
 from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.masked_outputs import masking
-from ..scheme.moves import maker_of
+from ..scheme.moves import axis_behind, maker_of
 from .evaluation_points import EvaluationPoint, on_grid, shares
 from .kept_samples import KeptSample
 
@@ -31,10 +31,15 @@ logits: coordinates have few that ever are."""
 TOGETHER = 1.0
 """By how much the mean of logits moves from sample to sample, relative to how they differ in one:
 less than this. Cross-entropy has no gradient along it; the numbers of a forecast rise together."""
+ROWS_CERTAIN = 0.75
+"""Mean probability of the best class where an output has several rows of logits: unlike those of
+features, such as embeddings of tokens."""
 FIGURES = 5
 """Of a sample: `Answers.row` has them."""
 _LAST = (BinaryFn.Add, ReduceFn.Mean)
 """What makes logits, beside sums of products."""
+SOME_ROWS = 256
+"""Of a sample, that show what an output is."""
 SUREST = 1 - 2.0**-9
 """Probabilities of yes or no count as at most this: int8 has steps of 2**-8."""
 
@@ -77,6 +82,12 @@ class Compared:
             return x
         yes = np.clip(x.astype(np.float64).ravel(), 1 - SUREST, SUREST)
         return np.stack([np.zeros_like(yes), np.log(yes) - np.log1p(-yes)], axis=-1)
+
+    def rows(self, logits: Array, most: int) -> Array:
+        """[rows, classes], every n-th of more than `most` rows; n is odd: of each line of an image
+        others."""
+        rows = np.moveaxis(logits, self.axis, -1).reshape(-1, logits.shape[self.axis])
+        return rows[:: -(-len(rows) // most) | 1]
 
 
 class Answers:
@@ -125,30 +136,34 @@ def _outputs(
 ) -> Iterator[Compared]:
     """The outputs that look like logits, or like the probability of yes.
 
-    Logits are vectors that weights make, masked or not, half of whose numbers are the largest on
-    some sample, and that do not rise and fall together. The probability of yes is a number that a
-    sigmoid makes. The answers are on average nearer to certainty than to chance.
+    Logits are vectors, or the channels of a larger output, that weights make, masked or not. Half
+    of their numbers are the largest on some sample, and they do not rise and fall together. The
+    probability of yes is a number that a sigmoid makes. The answers are on average nearer to
+    certainty than to chance.
     """
     made_by, masks = graph.producers(), masking(graph)
-    for v in dict.fromkeys(p.value for p in graph.outputs):
-        if v.name not in tensors or max(v.shape, default=1) != v.type.size or not kept:
+    outputs = list(dict.fromkeys(p.value for p in graph.outputs))
+    for v in outputs:
+        if v.name not in tensors or not kept:
             continue
         found = _kind_of(v, made_by, masks)
-        if found is None:
+        if found is None or _in_places(v, found, outputs):
             continue
-        rows = np.stack([found.logits(s.at_points[v.name]).ravel() for s in kept])
+        each = [found.rows(found.logits(s.at_points[v.name]), SOME_ROWS) for s in kept]
+        rows = np.concatenate(each)
         rows = np.where(rows > MASKED, rows, rows.min(initial=np.inf, where=rows > MASKED))
         if not found.yes_no and rows.mean(axis=1).std() > TOGETHER * rows.std(axis=1).mean():
             continue
         count = rows.shape[1]
         seen = len(set(rows.argmax(axis=1).tolist()))
         certain = float(shares(rows.astype(np.float64), 1).max(axis=1).mean())
-        if seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= (1 + 1 / count) / 2:
+        enough = (1 + 1 / count) / 2 if len(each[0]) == 1 else ROWS_CERTAIN
+        if seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= enough:
             yield found
 
 
 def _kind_of(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -> Compared | None:
-    """What the vector `v` is by the operator that makes it, one that `masks` logits, say."""
+    """What `v` is by the operator that makes it, one that `masks` logits, say."""
     count, node = v.type.size, maker_of(v, made_by)
     if node is None:
         return None
@@ -157,7 +172,15 @@ def _kind_of(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -
         return Compared(v.name, v.name, -1, yes_no=True) if yes_no else None
     if not definition(node.op).heavy and not computes(node, *_LAST) and node not in masks:
         return None
-    return Compared(v.name, v.name, v.shape.index(count))
+    axis = v.shape.index(count) if count in v.shape else axis_behind(v, made_by)
+    return None if axis is None or v.shape[axis] < 2 else Compared(v.name, v.name, axis)
+
+
+def _in_places(v: Value, found: Compared, outputs: Sequence[Value]) -> bool:
+    """Whether another output has other numbers for the same rows, as scores beside boxes."""
+    rows = 1 if found.yes_no else v.type.size // v.shape[found.axis]
+    sizes = (o.type.size for o in outputs)
+    return rows > 1 and any(n != v.type.size and n % rows == 0 for n in sizes)
 
 
 def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...ir import Array, Graph
 from ...ops import computes
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.moves import maker_of
 from .evaluation_points import THRESHOLD, EvaluationPoint
+from .expected_scores import Sums, f1, sums_by_part, sums_of
 from .kept_samples import KeptSample
 from .masks import are_certain
 
@@ -40,40 +40,24 @@ class Detections:
         ]
         self.points = [EvaluationPoint(name) for name in self.tensors]
 
-    def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
-        """[tensors, 2, 3] of one sample, of the float model and of the other: the sum of the float
-        model's probabilities of what it detects, the number of detections, and the sum of all
-        probabilities."""
+    def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> Sums:
+        """[tensors, 2, 3] of one sample, of the float model and of the other."""
         found = np.zeros((len(self.tensors), 2, 3))
         for of, name in zip(found, self.tensors, strict=True):
             likely = np.nan_to_num(truth[name].ravel().astype(np.float64))
             for sums, x in zip(of, (truth[name], got.get(name, truth[name])), strict=True):
-                detected = x.ravel() > THRESHOLD
-                sums[:] = likely[detected].sum(), np.count_nonzero(detected), likely.sum()
+                sums[:] = sums_of(likely, x.ravel() > THRESHOLD)
         return found
 
-    def kept(
-        self, rows: NDArray[np.float64], parts: Sequence[slice] = (slice(None),)
-    ) -> dict[str, float]:
+    def kept(self, rows: Sums, parts: Sequence[slice] = (slice(None),)) -> dict[str, float]:
         """The expected F1 score relative to the float model's, by tensor, over the `rows` of all
-        samples: that on labels which are as likely as the float model says. A detection lost or
-        gained near the threshold changes it little.
-
-        The samples of each of the `parts` ran in another file. What one file detects too much does
-        not make up for what another one lacks: the losses of the parts are added."""
-        real = rows[:, :, 0].sum(axis=0)
+        samples, of which each of the `parts` ran in another file (`sums_by_part`)."""
+        real = np.maximum(f1(rows[:, :, 0].sum(axis=0)), 1e-30)
         lost = np.zeros(len(self.tensors))
-        for places in parts:
-            mixed = real + (rows[places, :, 1] - rows[places, :, 0]).sum(axis=0)
-            lost += np.maximum(1 - _f1(mixed) / np.maximum(_f1(real), 1e-30), 0)
+        for sums in sums_by_part(rows, parts):
+            lost += np.maximum(1 - f1(sums) / real, 0)
         kept = np.maximum(1 - lost, 0)
         return {name: float(part) for name, part in zip(self.tensors, kept, strict=True)}
-
-
-def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The expected F1 score of sums as those of `Detections.row`."""
-    found: NDArray[np.float64] = 2 * sums[:, 0] / np.maximum(sums[:, 1] + sums[:, 2], 1e-30)
-    return found
 
 
 def _detects(samples: Sequence[Array]) -> bool:

@@ -1,73 +1,151 @@
-"""Overlap of the masks of a quantized model with those of the float model; no labels are needed.
+"""How well a quantized model keeps the masks of classes; no labels are needed.
 
-SQNR says little about the shape of a mask: the largest errors are at its border, in few elements.
+The mask of a class is where it is the answer: pixels of an image, steps of a series, tokens of a
+text. SQNR and changed answers say little about rare classes and the shape of a mask: most elements
+are background, and the largest errors are at borders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ir import Array, Graph
-from ...ops import computes
+from ...ir import Array, Graph, Value
+from ...ops import computes, definition
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.moves import maker_of
-from .evaluation_points import THRESHOLD, EvaluationPoint
+from .answers import Compared
+from .evaluation_points import THRESHOLD, EvaluationPoint, shares
+from .expected_scores import Sums, intersection_over_union, sums_by_part, sums_of
 from .kept_samples import KeptSample
 
 LEAST_SIDE = 32
-"""Least height and width of a mask."""
+"""Least height and width of a single mask, and least number of elements where classes are
+compared."""
+MOST_ROWS, MOST_CLASSES = 1 << 16, 256
+"""Where classes are compared: the elements of a sample that are looked at, and maximum number of
+classes."""
 LEAST_SHARE = 0.005
 """Least share of elements inside masks, and outside, over all samples; heat maps have less."""
+LEAST_ELEMENTS = 50.0
+"""Of a class, by the float model's probabilities on all samples: fewer say little."""
 CERTAIN, LEAST_CERTAIN = 0.1, 0.75
 """Share of probabilities this close to 0 or 1 in a mask; images have fewer."""
 
 
+@dataclass(frozen=True)
+class _Map:
+    """A tensor whose elements belong to classes: those that are `compared`, or if None by a
+    probability or, as `logits`, by its logit inside and outside of one mask."""
+
+    tensor: str
+    classes: int = 2
+    compared: Compared | None = None
+    logits: bool = False
+
+    def sums(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> Iterator[Sums]:
+        """[classes, 3] of the float model, and of the other."""
+        real, now = truth[self.tensor], got.get(self.tensor)
+        if self.compared is not None:
+            now = got.get(self.compared.made, now)
+            likely = np.nan_to_num(shares(self.compared.rows(real, MOST_ROWS), 1))
+            for x in (real, real if now is None else now):
+                best = self.compared.rows(x, MOST_ROWS).argmax(axis=1)
+                hits = np.bincount(best, likely[np.arange(len(best)), best], self.classes)
+                count = np.bincount(best, minlength=self.classes)
+                yield np.stack([hits, count, likely.sum(axis=0)], axis=1)
+            return
+        inside = np.nan_to_num(_probabilities(real) if self.logits else real.astype(np.float64))
+        limit = 0.0 if self.logits else THRESHOLD
+        for x in (real, real if now is None else now):
+            found, likely = x.ravel() > limit, inside.ravel()
+            yield np.stack([sums_of(1 - likely, ~found), sums_of(likely, found)])
+
+
 class Masks:
-    """The outputs of `graph` among `tensors` that are masks: a single map of probabilities computed
-    by a sigmoid, with values as on the samples `kept`."""
+    """The masks of `graph` on the samples `kept`, of so many `classes`: outputs among `tensors`
+    that are a single map of probabilities or logits, and tensors at which classes are `compared` at
+    LEAST_SIDE places or more."""
 
-    def __init__(self, graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> None:
-        self.tensors = list(_masks(graph, tensors, kept))
+    def __init__(
+        self,
+        graph: Graph,
+        tensors: Collection[str],
+        kept: Sequence[KeptSample],
+        compared: Sequence[Compared] = (),
+    ) -> None:
+        self._maps = [*_single(graph, tensors, kept), *_several(compared, kept)]
+        self.tensors = [m.tensor for m in self._maps]
         self.points = [EvaluationPoint(name) for name in self.tensors]
+        self._ends = np.cumsum([m.classes for m in self._maps], dtype=int).tolist()
+        self.classes = sum(m.classes for m in self._maps)
 
-    def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
-        """[masks, 2, 2] of one sample: sizes of intersection and union, of the areas outside the
-        masks and inside."""
-        found = np.zeros((len(self.tensors), 2, 2))
-        for mask, name in zip(found, self.tensors, strict=True):
-            if name in got:
-                mine = got[name].ravel() > THRESHOLD
-                its = truth[name].ravel() > THRESHOLD
-                both, either = np.count_nonzero(mine & its), np.count_nonzero(mine | its)
-                mask[:] = (mine.size - either, mine.size - both), (both, either)
+    def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> Sums:
+        """[classes of all masks, 2, 3] of one sample, of the float model and of the other."""
+        found = np.zeros((self.classes, 2, 3))
+        for end, m in zip(self._ends, self._maps, strict=True):
+            found[end - m.classes : end] = np.stack(list(m.sums(truth, got)), axis=1)
         return found
 
-    def overlap(self, rows: NDArray[np.float64]) -> dict[str, float]:
-        """Mean intersection over union of both areas, by output, over the `rows` of all samples."""
-        totals = rows.sum(axis=0)
-        return {
-            name: float(np.mean(both / np.maximum(either, 1)))
-            for name, (both, either) in zip(self.tensors, totals.swapaxes(1, 2), strict=True)
-        }
+    def kept(self, rows: Sums, parts: Sequence[slice] = (slice(None),)) -> dict[str, float]:
+        """The expected intersection over union relative to the float model's, on average over the
+        classes, by tensor, over the `rows` of all samples, of which each of the `parts` ran in
+        another file (`sums_by_part`)."""
+        found = {}
+        for end, m in zip(self._ends, self._maps, strict=True):
+            of = rows[:, end - m.classes : end]
+            sums = of[:, :, 0].sum(axis=0)
+            real = intersection_over_union(sums)
+            counted = (sums[:, 2] >= LEAST_ELEMENTS) & (real > 0)
+            if not counted.any():
+                continue
+            mean = float(real[counted].mean())
+            lost = 0.0
+            for part in sums_by_part(of, parts):
+                now = float(intersection_over_union(part)[counted].mean())
+                lost += max(1 - now / mean, 0.0)
+            found[m.tensor] = max(1 - lost, 0.0)
+        return found
 
 
-def _masks(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> Iterator[str]:
+def _several(compared: Sequence[Compared], kept: Sequence[KeptSample]) -> Iterator[_Map]:
+    for c in compared:
+        if kept and not c.yes_no and c.tensor in kept[0].at_points:
+            shape = kept[0].at_points[c.tensor].shape
+            classes = shape[c.axis]
+            if classes <= MOST_CLASSES and np.prod(shape, dtype=int) >= LEAST_SIDE * classes:
+                yield _Map(c.tensor, classes, c)
+
+
+def _single(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> Iterator[_Map]:
     made_by = graph.producers()
     for v in dict.fromkeys(p.value for p in graph.outputs):
-        sides = sorted(v.shape)[-2:]
-        one = len(sides) == 2 and sides[0] >= LEAST_SIDE and sides[0] * sides[1] == v.type.size
-        if v.name not in tensors or not one or not kept:
+        if v.name not in tensors or not _is_map(v) or not kept:
             continue
         node = maker_of(v, made_by)
-        if node is None or not computes(node, *PROBABILITY):
+        if node is None:
+            continue
+        logits = definition(node.op).heavy
+        if not logits and not computes(node, *PROBABILITY):
             continue
         maps = [s.at_points[v.name] for s in kept]
+        maps = [_probabilities(x) for x in maps] if logits else maps
         inside = float(np.mean([np.mean(x > THRESHOLD) for x in maps]))
         if LEAST_SHARE <= inside <= 1 - LEAST_SHARE and are_certain(maps):
-            yield v.name
+            yield _Map(v.name, logits=logits)
+
+
+def _is_map(v: Value) -> bool:
+    sides = sorted(v.shape)[-2:]
+    return len(sides) == 2 and sides[0] >= LEAST_SIDE and sides[0] * sides[1] == v.type.size
+
+
+def _probabilities(logits: Array) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = 0.5 + 0.5 * np.tanh(0.5 * logits.astype(np.float64))
+    return found
 
 
 def are_certain(samples: Sequence[Array]) -> bool:

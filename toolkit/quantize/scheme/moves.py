@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from ...ir import Node, Value
 from ...ops import definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
+from ...ops.move.movement import Reshape, Transpose
 
 
 def moved_from(v: Value, made_by: Mapping[Value, Node]) -> list[Value]:
@@ -24,3 +26,25 @@ def maker_of(v: Value, made_by: Mapping[Value, Node]) -> Node | None:
     """What computes `v`, before operators that only move it or put it on a grid; None of an
     input."""
     return made_by.get(moved_from(v, made_by)[-1])
+
+
+def axis_behind(v: Value, made_by: Mapping[Value, Node]) -> int | None:
+    """The axis of `v` that was the last one, that of channels, where it was made; None if a reshape
+    joined it with others or split it."""
+    *moved, first = moved_from(v, made_by)
+    axis: int | None = len(first.shape) - 1
+    for to in reversed(moved):
+        axis = None if axis is None else _moved(made_by[to], axis)
+    return axis
+
+
+def _moved(node: Node, axis: int) -> int | None:
+    before, after = node.input(0).shape, node.output.shape
+    if is_a(node, Transpose):
+        perm: tuple[int, ...] = node.attrs["perm"]
+        return perm.index(axis)
+    if not is_a(node, Reshape):
+        return axis
+    ahead = prod(before[:axis])
+    places = [i for i, n in enumerate(after) if n == before[axis] and prod(after[:i]) == ahead]
+    return places[0] if places else None

@@ -144,6 +144,21 @@ def test_the_axis_of_classes_is_that_of_the_channels_of_the_layer(g, moves, axis
     assert [found for _, found in in_rows(g, 3.0, moved=moved)] == ([axis] if axis else [])
 
 
+@pytest.mark.parametrize(("order", "found"), [((0, 1, 2, 3), []), ((2, 1, 0, 3), ["y"])])
+def test_corners_of_boxes_name_none(g, order, found):
+    x = g.input("x", 1, 8)
+    w = np.zeros((4, 8))
+    w[[0, 2], 0] = w[[1, 3], 1] = 3.0  # the center
+    w[2, 2] = w[3, 3] = 12.0  # positive: the size
+    y = g.emit("FullyConnected", x, g.const(w[list(order)]), g.const(np.zeros(4)), name="y", **NONE)
+    samples = [
+        {"x": np.abs(s["x"]) * np.where(np.arange(8) < 2, np.sign(s["x"]), 1)} for s in feeds()
+    ]
+    net = prepare(g.output(y))
+    known = calibrate(net, samples)
+    assert [c.tensor for c in Answers(net, known.points, known.kept).compared] == found
+
+
 def test_what_no_weights_make_names_none(g):
     x = linear(g, g.input("x", 1, 8), 5, 3.0, "before")
     assert compared(g.output(g.emit("Tanh", x, name="y"))).compared == []

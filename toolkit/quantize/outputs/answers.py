@@ -137,9 +137,9 @@ def _outputs(
     """The outputs that look like logits, or like the probability of yes.
 
     Logits are vectors, or the channels of a larger output, that weights make, masked or not. Half
-    of their numbers are the largest on some sample, and they do not rise and fall together. The
-    probability of yes is a number that a sigmoid makes. The answers are on average nearer to
-    certainty than to chance.
+    of their numbers are the largest on some sample, they do not rise and fall together, and they
+    are not the corners of a box. The probability of yes is a number that a sigmoid makes. The
+    answers are on average nearer to certainty than to chance.
     """
     made_by, masks = graph.producers(), masking(graph)
     outputs = list(dict.fromkeys(p.value for p in graph.outputs))
@@ -152,7 +152,8 @@ def _outputs(
         each = [found.rows(found.logits(s.at_points[v.name]), SOME_ROWS) for s in kept]
         rows = np.concatenate(each)
         rows = np.where(rows > MASKED, rows, rows.min(initial=np.inf, where=rows > MASKED))
-        if not found.yes_no and rows.mean(axis=1).std() > TOGETHER * rows.std(axis=1).mean():
+        together = rows.mean(axis=1).std() > TOGETHER * rows.std(axis=1).mean()
+        if not found.yes_no and (together or _are_corners(rows)):
             continue
         count = rows.shape[1]
         seen = len(set(rows.argmax(axis=1).tolist()))
@@ -174,6 +175,11 @@ def _kind_of(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -
         return None
     axis = v.shape.index(count) if count in v.shape else axis_behind(v, made_by)
     return None if axis is None or v.shape[axis] < 2 else Compared(v.name, v.name, axis)
+
+
+def _are_corners(rows: Array) -> bool:
+    """Whether rows of four numbers are two corners of a box, the smaller one first."""
+    return rows.shape[1] == 4 and bool((rows[:, 2:] > rows[:, :2]).all())
 
 
 def _in_places(v: Value, found: Compared, outputs: Sequence[Value]) -> bool:

@@ -23,7 +23,7 @@ from ..quantize import (
     fitted,
     with_evaluation_points,
 )
-from ..quantize.outputs.differences import inputs_of_floats
+from ..quantize.outputs.differences import inputs_with_levels
 from ..quantize.outputs.kept_samples import energies_of
 from ..quantize.ranges.calibration import read_by_weights, views
 from ..runtime import Session, return_freed
@@ -258,4 +258,4 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}
         kept.append(KeptSample(sample, at_points, means, energies_of(sample)))
-    return Calibration({}, kept, fitted(points, kept, inputs_of_floats(graph)), len(kept))
+    return Calibration({}, kept, fitted(points, kept, inputs_with_levels(graph)), len(kept))

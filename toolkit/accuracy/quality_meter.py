@@ -15,7 +15,7 @@ from ..ops.convert.fake_quantize import FakeQuantize, arrives_quantized
 from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
 from ..quantize.outputs.answers import Answers
 from ..quantize.outputs.detections import Detections
-from ..quantize.outputs.differences import inputs_of_floats
+from ..quantize.outputs.differences import inputs_with_levels
 from ..quantize.outputs.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
 from ..quantize.outputs.kept_samples import energies_of
 from ..quantize.outputs.levels import level_weights
@@ -53,7 +53,7 @@ class QualityMeter:
             floats = (p.value for p in prepared.outputs if p.value.dtype == FLOAT)
             self.points = [EvaluationPoint(v.name) for v in floats if v in prepared.producers()]
         self._floats = open_once(with_evaluation_points(prepared, self.points))
-        self._followed = inputs_of_floats(prepared)
+        self._followed = inputs_with_levels(prepared)
         self._keeper = Keeper()
 
     def add(self, sample: Mapping[str, Array], got: Mapping[str, Array]) -> None:

@@ -12,6 +12,7 @@ from edgekit.toolkit.quantize import calibrate, quantize_model
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.outputs.differences import (
     inputs_by_size,
+    inputs_rebuilt_by,
     rebuilt_at_scale,
     with_counted_part,
 )
@@ -109,6 +110,44 @@ def test_others_are_judged_by_their_own_values(g, rank, size, count, lift):
     _, y = autoencoder(g, rank, size, lift)
     points = calibrate(g.output(y), rows(count, size)).points
     assert {(p.rebuilt, p.part) for p in points} == {((), 1.0)}
+
+
+def enlarged(x, factors):
+    for axis, factor in enumerate(factors):
+        x = x.repeat(factor, axis)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("shape", "factors", "rebuilds"),
+    [
+        ((1, 3, 8, 8), (1, 1, 2, 2), True),  # super-resolution
+        ((1, 8, 8, 1), (1, 3, 3, 1), True),
+        ((1, 8, 8, 1), (1, 1, 1, 3), True),  # of gray images in color
+        ((1, 1, 20), (1, 1, 4), True),
+        ((1, 1, 8, 8), (1, 1, 2, 3), False),
+    ],
+)
+def test_an_enlarged_image_is_judged_by_the_difference_from_repeated_pixels(
+    g, shape, factors, rebuilds
+):
+    after = tuple(n * f for n, f in zip(shape, factors, strict=True))
+    y = g.emit("Tanh", g.input("x", *shape), name="small")
+    missing = tuple(b - a for a, b in zip(shape, after, strict=True))
+    ends = {"before": (0,) * len(shape), "after": missing, "mode": "constant", "value": 0.0}
+    y = g.emit("Pad", y, name="y", **ends)
+    names = inputs_rebuilt_by(y, g.output(y))
+    assert names == (("x",) if rebuilds else ())
+    rng, samples = np.random.default_rng(3), []
+    for _ in range(20):
+        x = rng.normal(size=shape) + 3
+        more = enlarged(x, factors) + 0.1 * rng.normal(size=after)
+        samples.append(KeptSample({"x": x}, {"y": more}))
+    point = with_counted_part(EvaluationPoint("y", rebuilt=names), samples)
+    if rebuilds:
+        assert point.rebuilt == ("x",) and point.part == pytest.approx(0.01 / 10, rel=0.1)
+    else:
+        assert point.rebuilt == () and point.part == 1.0
 
 
 def test_all_numbers_of_a_rebuilt_input_are_judged_together():

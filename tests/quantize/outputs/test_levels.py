@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from edgekit.toolkit import pipeline
-from edgekit.toolkit.quantize.outputs.differences import inputs_of_floats
+from edgekit.toolkit.quantize.outputs.differences import inputs_with_levels
 from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint, fitted
 from edgekit.toolkit.quantize.outputs.kept_samples import KeptSample, energies_of
 from edgekit.toolkit.quantize.outputs.levels import QUIETEST_DB, followed_input, level_weights
@@ -160,7 +160,7 @@ def test_what_counts_of_a_series_is_how_it_varies_around_its_level():
 def test_of_several_inputs_one_is_followed(g):
     wave, past = (g.input(name, 1, 2, 2, 6) for name in ("wave", "past"))
     y = g.emit("Add", wave, past, name="y", act_min=-np.inf, act_max=np.inf)
-    inputs = inputs_of_floats(g.output(y))
+    inputs = inputs_with_levels(g.output(y))
     assert inputs == ["wave", "past"]
     loud, other = sounds(np.logspace(0, -2, 20), 24), sounds(np.ones(20), 24, seed=5)
     samples = [
@@ -170,8 +170,17 @@ def test_of_several_inputs_one_is_followed(g):
     assert [p.follows for p in fitted([POINT], samples, inputs)] == ["past"]
 
 
+@pytest.mark.parametrize(
+    ("shape", "found"),
+    [((1, 16, 16, 3), []), ((1, 3, 16, 16), []), ((1, 16, 16, 1), ["x"]), ((1, 1, 3, 16), ["x"])],
+)
+def test_a_dark_image_in_color_counts_no_more_than_a_bright_one(g, shape, found):
+    x = g.input("x", *shape)
+    assert inputs_with_levels(g.output(g.emit("Tanh", x, name="y"))) == found
+
+
 def test_states_are_not_followed(g):
     wave, state = (g.input(name, 1, 2, 2, 3) for name in ("wave", "state"))
     y = g.emit("Add", wave, state, name="y", act_min=-np.inf, act_max=np.inf)
     later = g.emit("Mul", wave, state, name="later", act_min=-np.inf, act_max=np.inf)
-    assert inputs_of_floats(g.output(y, later)) == []
+    assert inputs_with_levels(g.output(y, later)) == []

@@ -2,7 +2,8 @@
 
 Sums of an input and what the network adds to it (skips.py) are such, and what an autoencoder
 rebuilds: it is subtracted from the input, and a large difference means that the input is unlike
-what the network was trained on.
+what the network was trained on. An enlarged image differs from the input of which each pixel is
+repeated: that difference is what the network is for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...build import open_once
-from ...ir import Array, Graph, Port, Value
+from ...ir import Array, Graph, Port, Shape, Value
 from ...numerics import FLOAT
 from ...ops import definition
 from .kept_samples import KeptSample
@@ -33,6 +34,8 @@ CLOSE, CLEARER = 0.25, 3.0
 """Maximum energy of the difference, relative to that of the input that is rebuilt, and how many
 times as much it is on a wrong scale. Of autoencoders on the right scale it is up to 0.15; on 255
 times that, where those with a ReLU still rebuild most, 5 times as much."""
+COLORS = 3
+"""The channels of an image in color, the first or the last axis of a sample."""
 LEAST_NUMBERS = 8
 """Minimum size of an output that rebuilds an input: smaller ones are regressions."""
 
@@ -49,9 +52,29 @@ def inputs_by_size(graph: Graph) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def inputs_of_floats(graph: Graph) -> list[str]:
-    """The names of the inputs that `inputs_by_size` has, of any size."""
-    return [name for names in inputs_by_size(graph).values() for name in names]
+def inputs_rebuilt_by(v: Value, graph: Graph) -> tuple[str, ...]:
+    """The names of the inputs that `v` may rebuild: of as many numbers, or smaller by a factor."""
+    alike = inputs_by_size(graph)
+    shapes = {p.name: p.shape for p in graph.inputs}
+    enlarged = [n for names in alike.values() for n in names if _enlarged(v.shape, shapes[n])]
+    return (*alike.get(v.type.size, ()), *enlarged)
+
+
+def _enlarged(after: Shape, before: Shape) -> tuple[int, ...] | None:
+    """By how much each axis is larger: a common factor along one or more axes, and 1 along others;
+    None if the shapes do not differ like that."""
+    if len(after) != len(before) or any(a % max(b, 1) for a, b in zip(after, before, strict=True)):
+        return None
+    factors = tuple(a // max(b, 1) for a, b in zip(after, before, strict=True))
+    return factors if len(set(factors) - {1}) == 1 else None
+
+
+def inputs_with_levels(graph: Graph) -> list[str]:
+    """The names of the inputs that `inputs_by_size` has, of any size, without images in color: an
+    error in a dark one is seen as little as in a bright one."""
+    shapes = {p.name: p.shape for p in graph.inputs}
+    names = [name for names in inputs_by_size(graph).values() for name in names]
+    return [n for n in names if len(shapes[n]) != 4 or COLORS not in shapes[n][1::2]]
 
 
 def rebuilt_at_scale(
@@ -135,7 +158,16 @@ class _Views(Sequence[NDArray[np.float64]]):
 
 
 def _like(sample: KeptSample, name: str, tensor: str) -> Array:
-    return np.asarray(sample.inputs[name]).reshape(sample.at_points[tensor].shape)
+    """An input as `tensor` rebuilds it: in its shape, with elements repeated if that is larger."""
+    x, shape = np.asarray(sample.inputs[name]), sample.at_points[tensor].shape
+    if (factors := _enlarged(shape, x.shape)) is not None:
+        for axis, factor in enumerate(factors):
+            x = x.repeat(factor, axis)
+    return x.reshape(shape)
+
+
+def _alike(shape: Shape, of_input: Shape) -> bool:
+    return prod(shape) == prod(of_input) or _enlarged(shape, of_input) is not None
 
 
 def _rebuilt(point: EvaluationPoint, samples: Sequence[KeptSample]) -> str | None:
@@ -143,8 +175,8 @@ def _rebuilt(point: EvaluationPoint, samples: Sequence[KeptSample]) -> str | Non
     if len(samples) < ENOUGH:
         return None
     for name in point.rebuilt:
-        sizes = {(s.at_points[point.tensor].size, s.inputs[name].size) for s in samples}
-        if len(sizes) > 1 or len(set(*sizes)) > 1:  # the dimensions of some models vary
+        shapes = {(s.at_points[point.tensor].shape, s.inputs[name].shape) for s in samples}
+        if len(shapes) > 1 or not _alike(*shapes.pop()):  # the dimensions of some models vary
             continue
         left, whole = _Variation(), _Variation()
         for s in samples:

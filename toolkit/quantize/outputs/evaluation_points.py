@@ -28,7 +28,7 @@ from ..scheme.detection_head import PROBABILITY, joining_shares
 from ..scheme.divisors import restored
 from ..scheme.masked_outputs import masking
 from ..scheme.moves import maker_of
-from .differences import inputs_by_size, with_counted_part
+from .differences import inputs_rebuilt_by, with_counted_part
 from .kept_samples import KeptSample
 from .levels import followed_input
 from .selections import selected
@@ -264,7 +264,7 @@ class _Made:
         self.selected = selected(graph) if inside else frozenset[Value]()
         self.behind = dict[Value, list[EvaluationPoint]]()
         self.added = added_to_inputs(graph) if inside else dict[Value, Value]()
-        self.inputs = inputs_by_size(graph)
+        self.graph = graph
         self.outputs = graph.output_values()
         self.restored = restored(graph) if inside else {}
 
@@ -288,7 +288,7 @@ class _Made:
                 logit=self._logit_of(v, node),
                 scores=scores,
                 added=self._added_in(v, node),
-                rebuilt=self.inputs.get(v.type.size, ()) if v in self.outputs else (),
+                rebuilt=inputs_rebuilt_by(v, self.graph) if v in self.outputs else (),
                 masks=node in self.masking,
             ),
             *normalized,

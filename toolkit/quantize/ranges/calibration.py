@@ -29,7 +29,7 @@ from ...progress import Progress
 from ...runtime import Session
 from ...runtime.many_runs import copies_of
 from ...runtime.turns import Turn, each_in_turn
-from ..outputs.differences import inputs_of_floats
+from ..outputs.differences import inputs_with_levels
 from ..outputs.evaluation_points import EvaluationPoint, find_evaluation_points, fitted
 from ..outputs.kept_samples import KEPT_SAMPLES, Keeper, KeptSample, Sample
 from ..outputs.one_sided import OneSided, one_class, one_sided
@@ -272,7 +272,7 @@ def calibrate(
     _copy_aliases(graph, stats)
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
     values = [s.at_points for s in keeper.kept]
-    points = fitted(points, keeper.kept, inputs_of_floats(graph))
+    points = fitted(points, keeper.kept, inputs_with_levels(graph))
     sides, least = one_sided(graph, stats, values)
     sides += one_class(graph, points, values)
     return Calibration(

@@ -57,6 +57,7 @@ def _of_calibration(sequences: Quality, steps: Quality) -> Quality:
         detections=sequences.detections,
         added=sequences.added,
         leveled=sequences.leveled,
+        relative=sequences.relative,
         rebuilt=sequences.rebuilt,
         held_out=False,
         chosen=False,

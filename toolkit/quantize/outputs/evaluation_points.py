@@ -31,6 +31,7 @@ from ..scheme.moves import maker_of
 from .differences import inputs_rebuilt_by, with_counted_part
 from .kept_samples import KeptSample
 from .levels import followed_input
+from .ratios import least_of_ratios, logarithms
 from .selections import selected
 from .skips import added_to_inputs
 from .unlike_parts import unlike_parts
@@ -83,6 +84,8 @@ class EvaluationPoint:
 
     `follows`: the input whose level the tensor's follows, as that of a denoiser the sound's
     (`fitted`). Errors count relative to it.
+
+    `least`: errors count relative to each number, or to this one if it is smaller (`fitted`).
     """
 
     tensor: str
@@ -103,6 +106,7 @@ class EvaluationPoint:
     masks: bool = False
     fill: float | None = None
     follows: str | None = None
+    least: float | None = None
 
     @property
     def tensors(self) -> list[str]:
@@ -125,6 +129,8 @@ class EvaluationPoint:
             rows = y.reshape(len(y) if of_many else 1, -1)
             with_one = np.pad(rows, ((0, 0), (0, 1)), constant_values=DETECTION)
             return with_one if of_many else with_one[0]
+        if self.least is not None:
+            return logarithms(y, self.least)
         if self.axis is None:
             return y
         y = np.maximum(y, self.lowest) / self.temperature
@@ -188,6 +194,10 @@ def fitted(
         if at.fill is None:
             at = with_counted_part(at, samples)
         fits = at.fitted(s.at_points[at.tensor] for s in samples)
+        plain = fits == [EvaluationPoint(at.tensor)] and not (p.scores or p.rebuilt)
+        if plain and (least := least_of_ratios([s.at_points[at.tensor] for s in samples])):
+            found.append(replace(at, least=least))
+            continue
         found += [replace(fit, follows=followed_input(fit, samples, inputs)) for fit in fits]
     return found
 

@@ -35,8 +35,8 @@ def variations(
     points: Sequence[EvaluationPoint], views: Views, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """The same, but for outputs of few numbers, for others that hardly vary, and for those relative
-    to the level of each sample, minus the mean of each number over the samples; and of outputs that
-    add to an input what is added alone.
+    to the level of each sample, minus the mean of each number over the samples; of outputs that add
+    to an input what is added alone; and 1 for each number to which errors are relative.
 
     A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
     20,000 has 20 dB and is useless.
@@ -44,6 +44,9 @@ def variations(
     weights = _known(weights, views)
     found = energies(views, weights)
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):
+        if point.least is not None:
+            found[i] = sum(row.size for row in rows)
+            continue
         size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
         alike = 0 < size <= MOST_NUMBERS and all(row.size == size for row in rows)
         if point.axis is None and alike and not point.empty:

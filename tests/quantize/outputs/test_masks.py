@@ -133,6 +133,8 @@ def test_rare_classes_count_as_much_unless_they_are_too_rare_to_tell():
     lacking[0, 1, :30], lacking[0, 2, -20:] = -9.0, -9.0
     row = masks.row({"y": truth}, {"y": lacking})[None]
     assert masks.kept(row)["y"] == pytest.approx((1 + 0.5) / 2, abs=0.03)
+    flat = masks.row({"y": truth}, {"y": lacking.ravel()})[None]  # as a port may have it
+    assert np.array_equal(flat, row)
     assert masks.kept(np.repeat(row, 3, axis=0))["y"] == pytest.approx((1 + 0.5 + 0) / 3, abs=0.03)
 
 

@@ -57,7 +57,7 @@ class _Map:
             now = got.get(self.compared.made, now)
             likely = np.nan_to_num(shares(self.compared.rows(real, MOST_ROWS), 1))
             for x in (real, real if now is None else now):
-                best = self.compared.rows(x, MOST_ROWS).argmax(axis=1)
+                best = self.compared.rows(x.reshape(real.shape), MOST_ROWS).argmax(axis=1)
                 hits = np.bincount(best, likely[np.arange(len(best)), best], self.classes)
                 count = np.bincount(best, minlength=self.classes)
                 yield np.stack([hits, count, likely.sum(axis=0)], axis=1)

@@ -22,10 +22,12 @@ made here; default: those of the table. Cases (stress_models.py makes the models
     l          24 numbers around 1,013 that vary by 6           made here
     m          yes or no for one class, samples of no alone     classifiers
     n          sounds that are filtered, 0 to 40 dB quieter     made here
+    o          depths of an image, from 0.2 to 80               made here
 
 The metric is the collection's own where labels serve, else the share of answers that are the float
-model's, or the R2 of all numbers, of k and l of the worst one, of n of the mean sample. A row whose
-verdict is good although the metric lost more than 2 % is marked WRONG.
+model's, or the R2 of all numbers, of k and l of the worst one, of n of the mean sample, of o what
+errors leave of each number. A row whose verdict is good although the metric lost more than 2 % is
+marked WRONG.
 --markdown writes the table into docs/benchmarks.md: with MODEL or --cases only their rows.
 """
 
@@ -55,7 +57,7 @@ import edgekit
 REFUSED, MISSED = 2, 3
 CASES = (
     *("plain", "a10", "a100", "b1", "b4", "b8", "c", "d+", "d-", "e:norm", "e:mag", "e:log"),
-    *("f", "g", "h", "i", "j", "k", "l", "m", "n"),
+    *("f", "g", "h", "i", "j", "k", "l", "m", "n", "o"),
 )
 DEFAULT = (
     *("kws", "ic", "sww", "wine_scaler_logreg", "mnist", "digits_mlp", "fsdd_gru_digits"),
@@ -113,8 +115,14 @@ def each_explained(reference, answers):
     return 100 * (1 - float(np.mean(noise / energy)))
 
 
+def relatively_right(reference, answers):
+    """One minus the mean error relative to each number, in percent."""
+    return 100 * (1 - float(np.mean(np.abs(answers[0] / reference[0] - 1))))
+
+
 MADE = {
     **dict.fromkeys("hij", agreement), **dict.fromkeys("kl", explained), "n": each_explained,
+    "o": relatively_right,
 }  # fmt: skip
 """Who judges the models made here."""
 

@@ -225,7 +225,8 @@ END = {"g": of_three_sizes, "j": with_near_classes, "m": of_one_answer}
 
 def made_here(wanted):
     """(case, (model, calibration, evaluation arrays)) of the models that need no collection."""
-    makers = {"h": table, "i": one_kernel, "j": classifier, "k": pose, "l": pressures, "n": sounds}
+    makers = {"h": table, "i": one_kernel, "j": classifier, "k": pose, "l": pressures}
+    makers |= {"n": sounds, "o": depths}
     for name, maker in makers.items():
         if name in wanted:
             yield name, maker(np.random.default_rng(5))
@@ -310,6 +311,22 @@ def sounds(rng, channels=16, length=400):
         ("Conv", ["r", "v"], "y", pads),
     ]  # fmt: skip
     return model_of(nodes, constants, (1, 1, length), (1, 1, length), "y"), *halves(x)
+
+
+def depths(rng, channels=24, side=24):
+    """Depths that differ by a factor of 100 or more."""
+    x = rng.normal(size=(300, 3, side, side))
+    constants = {
+        "w": rng.normal(size=(channels, 3, 3, 3)) / np.sqrt(27), "b": np.zeros(channels),
+        "v": 2.5 * rng.normal(size=(1, channels, 1, 1)) / np.sqrt(channels), "c": np.full(1, 1.0),
+        "eight": np.full(1, 8.0),
+    }  # fmt: skip
+    nodes = [
+        ("Conv", ["x", "w", "b"], "a", {"pads": [1, 1, 1, 1]}), ("Relu", ["a"], "r", {}),
+        ("Conv", ["r", "v", "c"], "s", {}), ("Softplus", ["s"], "p", {}),
+        ("Mul", ["p", "eight"], "depth", {}),
+    ]  # fmt: skip
+    return model_of(nodes, constants, (3, side, side), (1, side, side), "depth"), *halves(x)
 
 
 def regressor(rng, hidden, sizes, offset, features=12):

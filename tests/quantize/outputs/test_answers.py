@@ -133,6 +133,8 @@ def test_rows_of_logits_name_classes_and_features_of_tokens_do_not(g, scale, fou
         ([("Transpose", {"perm": (0, 2, 1)})], 1),
         ([("Reshape", {"shape": (4, 1, 4, 5)}), ("Transpose", {"perm": (0, 3, 1, 2)})], 1),
         ([("Reshape", {"shape": (8, 10)})], None),
+        ([("Expand", {"shape": (2, 1, 16, 5)})], None),
+        ([("Copy", {"dims": (5, 16), "strides": (1, 5), "offset": 0, "shape": (5, 16)})], None),
     ],
 )
 def test_the_axis_of_classes_is_that_of_the_channels_of_the_layer(g, moves, axis):

@@ -8,7 +8,7 @@ from math import prod
 from ...ir import Node, Value
 from ...ops import definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
-from ...ops.move.movement import Reshape, Transpose
+from ...ops.move.movement import Copy, Reshape, Transpose
 
 
 def moved_from(v: Value, made_by: Mapping[Value, Node]) -> list[Value]:
@@ -29,8 +29,8 @@ def maker_of(v: Value, made_by: Mapping[Value, Node]) -> Node | None:
 
 
 def axis_behind(v: Value, made_by: Mapping[Value, Node]) -> int | None:
-    """The axis of `v` that was the last one, that of channels, where it was made; None if a reshape
-    joined it with others or split it."""
+    """The axis of `v` that was the last one, that of channels, where it was made; None if it was
+    joined with others or split, axes were added, or several moves are merged into one."""
     *moved, first = moved_from(v, made_by)
     axis: int | None = len(first.shape) - 1
     for to in reversed(moved):
@@ -44,7 +44,7 @@ def _moved(node: Node, axis: int) -> int | None:
         perm: tuple[int, ...] = node.attrs["perm"]
         return perm.index(axis)
     if not is_a(node, Reshape):
-        return axis
+        return None if is_a(node, Copy) or len(before) != len(after) else axis
     ahead = prod(before[:axis])
     places = [i for i, n in enumerate(after) if n == before[axis] and prod(after[:i]) == ahead]
     return places[0] if places else None

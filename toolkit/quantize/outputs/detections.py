@@ -15,7 +15,7 @@ from ...ops import computes
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.moves import maker_of
 from .evaluation_points import THRESHOLD, EvaluationPoint
-from .expected_scores import Sums, f1, sums_by_part, sums_of
+from .expected_scores import Sums, f1, part_kept, sums_of
 from .kept_samples import KeptSample
 from .masks import are_certain
 
@@ -51,13 +51,9 @@ class Detections:
 
     def kept(self, rows: Sums, parts: Sequence[slice] = (slice(None),)) -> dict[str, float]:
         """The expected F1 score relative to the float model's, by tensor, over the `rows` of all
-        samples, of which each of the `parts` ran in another file (`sums_by_part`)."""
-        real = np.maximum(f1(rows[:, :, 0].sum(axis=0)), 1e-30)
-        lost = np.zeros(len(self.tensors))
-        for sums in sums_by_part(rows, parts):
-            lost += np.maximum(1 - f1(sums) / real, 0)
-        kept = np.maximum(1 - lost, 0)
-        return {name: float(part) for name, part in zip(self.tensors, kept, strict=True)}
+        samples, of which each of the `parts` ran in another file."""
+        each = part_kept(rows, f1, parts)
+        return {name: float(part) for name, part in zip(self.tensors, each, strict=True)}
 
 
 def _detects(samples: Sequence[Array]) -> bool:

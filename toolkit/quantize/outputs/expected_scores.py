@@ -7,7 +7,7 @@ little.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,20 @@ def intersection_over_union(sums: Sums) -> NDArray[np.float64]:
     return score
 
 
-def sums_by_part(rows: Sums, parts: Sequence[slice] = (slice(None),)) -> list[Sums]:
-    """From `rows` [samples, ..., 2, 3] of the float model and of another: for each of the `parts`
-    the sums [..., 3] over all samples where only that part ran in the other model.
+def part_kept(
+    rows: Sums, score: Callable[[Sums], NDArray[np.float64]], parts: Sequence[slice]
+) -> NDArray[np.float64]:
+    """What another model keeps of the float model's `score`, 1 at most, from `rows`
+    [samples, ..., 2, 3] of the float model and of the other.
 
-    The samples of each part ran in another file. What one file finds too much does not make up for
-    what another one lacks: the losses of the parts are to be added.
+    The samples of each of the `parts` ran in another file. What one file finds too much does not
+    make up for what another one lacks: the losses of the parts are added.
     """
     real = rows[..., 0, :].sum(axis=0)
-    return [real + (rows[at, ..., 1, :] - rows[at, ..., 0, :]).sum(axis=0) for at in parts]
+    whole = np.maximum(score(real), 1e-30)
+    lost = np.zeros_like(whole)
+    for at in parts:
+        mixed = real + (rows[at, ..., 1, :] - rows[at, ..., 0, :]).sum(axis=0)
+        lost += np.maximum(1 - score(mixed) / whole, 0)
+    found: NDArray[np.float64] = np.maximum(1 - lost, 0)
+    return found

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ir import Array, Graph, Value
+from ...ir import Array, Graph
 from ...ops import computes, definition
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.moves import maker_of
 from .answers import Compared
 from .evaluation_points import THRESHOLD, EvaluationPoint, shares
-from .expected_scores import Sums, intersection_over_union, sums_by_part, sums_of
+from .expected_scores import Sums, intersection_over_union, part_kept, sums_of
 from .kept_samples import KeptSample
+from .ratios import is_map
 
 LEAST_SIDE = 32
 """Least height and width of a single mask, and least number of elements where classes are
@@ -41,8 +43,8 @@ class _Map:
     """A tensor whose elements belong to classes: those that are `compared`, or if None by a
     probability or, as `logits`, by its logit inside and outside of one mask.
 
-    Labels are as likely as the float model says; of one mask they are its mask, which what is cut
-    out of it depends on: a text detector loses twice as much as with labels that are likely.
+    Labels are as likely as the float model says. Those of one mask are the float model's mask: a
+    text detector, which cuts boxes out of it, lost twice what the expected score says.
     """
 
     tensor: str
@@ -98,22 +100,20 @@ class Masks:
     def kept(self, rows: Sums, parts: Sequence[slice] = (slice(None),)) -> dict[str, float]:
         """The intersection over union on these labels, relative to the float model's, on average
         over the classes, by tensor, over the `rows` of all samples, of which each of the `parts`
-        ran in another file (`sums_by_part`)."""
+        ran in another file."""
         found = {}
         for end, m in zip(self._ends, self._maps, strict=True):
             of = rows[:, end - m.classes : end]
             sums = of[:, :, 0].sum(axis=0)
-            real = intersection_over_union(sums)
-            counted = (sums[:, 2] >= LEAST_ELEMENTS) & (real > 0)
-            if not counted.any():
-                continue
-            mean = float(real[counted].mean())
-            lost = 0.0
-            for part in sums_by_part(of, parts):
-                now = float(intersection_over_union(part)[counted].mean())
-                lost += max(1 - now / mean, 0.0)
-            found[m.tensor] = max(1 - lost, 0.0)
+            counted = (sums[:, 2] >= LEAST_ELEMENTS) & (intersection_over_union(sums) > 0)
+            if counted.any():
+                score = partial(_mean_iou, counted)
+                found[m.tensor] = float(part_kept(of, score, parts))
         return found
+
+
+def _mean_iou(counted: NDArray[np.bool_], sums: Sums) -> NDArray[np.float64]:
+    return np.asarray(intersection_over_union(sums)[counted].mean())
 
 
 def _several(compared: Sequence[Compared], kept: Sequence[KeptSample]) -> Iterator[_Map]:
@@ -128,7 +128,7 @@ def _several(compared: Sequence[Compared], kept: Sequence[KeptSample]) -> Iterat
 def _single(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> Iterator[_Map]:
     made_by = graph.producers()
     for v in dict.fromkeys(p.value for p in graph.outputs):
-        if v.name not in tensors or not _is_map(v) or not kept:
+        if v.name not in tensors or not is_map(v.shape, LEAST_SIDE) or not kept:
             continue
         node = maker_of(v, made_by)
         if node is None:
@@ -141,11 +141,6 @@ def _single(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) 
         inside = float(np.mean([np.mean(x > THRESHOLD) for x in maps]))
         if LEAST_SHARE <= inside <= 1 - LEAST_SHARE and are_certain(maps):
             yield _Map(v.name, logits=logits)
-
-
-def _is_map(v: Value) -> bool:
-    sides = sorted(v.shape)[-2:]
-    return len(sides) == 2 and sides[0] >= LEAST_SIDE and sides[0] * sides[1] == v.type.size
 
 
 def _probabilities(logits: Array) -> NDArray[np.float64]:

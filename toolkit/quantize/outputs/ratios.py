@@ -8,11 +8,12 @@ is made by what is far: one scale up to 80 m has steps of 0.3 m for what is 1 m 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ir import Array
+from ...ir import Array, Shape
 from .signals import ENOUGH
 
 LEAST_SIDE = 16
@@ -29,7 +30,7 @@ most places, and what is nearly zero counts like zero."""
 def least_of_ratios(samples: Sequence[Array]) -> float | None:
     """The number below which errors no longer become more important, if the `samples` of a tensor
     are such maps; None of other tensors."""
-    if len(samples) < ENOUGH or not all(_is_map(x) for x in samples):
+    if len(samples) < ENOUGH or not all(is_map(x.shape, LEAST_SIDE) for x in samples):
         return None
     if not all(np.isfinite(x).all() and (x >= 0).all() for x in samples):
         return None
@@ -46,6 +47,7 @@ def logarithms(x: NDArray[np.float64], least: float) -> NDArray[np.float64]:
     return found
 
 
-def _is_map(x: Array) -> bool:
-    sides = sorted(x.shape)[-2:]
-    return len(sides) == 2 and sides[0] >= LEAST_SIDE and sides[0] * sides[1] == x.size
+def is_map(shape: Shape, least_side: int) -> bool:
+    """Whether it has two axes at least this long, and no more than one number for each place."""
+    sides = sorted(shape)[-2:]
+    return len(sides) == 2 and sides[0] >= least_side and sides[0] * sides[1] == prod(shape)

@@ -14,12 +14,11 @@ from ..ops import is_a, is_view
 from ..ops.convert.fake_quantize import FakeQuantize, arrives_quantized
 from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
 from ..quantize.outputs.answers import Answers
-from ..quantize.outputs.detections import Detections
 from ..quantize.outputs.differences import inputs_with_levels
 from ..quantize.outputs.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
+from ..quantize.outputs.figures import Figures
 from ..quantize.outputs.kept_samples import energies_of
 from ..quantize.outputs.levels import level_weights
-from ..quantize.outputs.masks import Masks
 from ..quantize.outputs.signals import energies, variations
 from ..quantize.quality import Quality
 from ..quantize.ranges.candidate_evaluation import Score
@@ -109,21 +108,10 @@ class QualityMeter:
                 error = self._view(p, s).reshape(truth[k][i].shape) - truth[k][i]
                 noise[k, i] = weights[k, i] * np.sum(error * error)
         score = Score(noise, energies(truth, weights), variations(points, truth, weights))
-        answers = Answers(self._prepared, points, kept)
-        plain = {p.tensor for p in points if p.axis is None}
-        masks = Masks(self._prepared, plain, kept, answers.compared)
-        detections = Detections(self._prepared, plain - set(masks.tensors), kept)
-        rows = [answers.row(s.at_points, _got(s)) for s in kept]
-        masked = [masks.row(s.at_points, _got(s)) for s in kept]
-        detected = [detections.row(s.at_points, _got(s)) for s in kept]
-        found = Quality.of(
-            score,
-            points,
-            answers.loss(np.array(rows)),
-            held_out=True,
-            masks=masks.kept(np.array(masked)),
-            detections=detections.kept(np.array(detected)),
-        )
+        figures = Figures(self._prepared, points, kept)
+        rows = [figures.rows([s.at_points], {n: x[None] for n, x in _got(s).items()}) for s in kept]
+        told = figures.told(np.concatenate(rows))
+        found = Quality.of(score, points, held_out=True, **told)
         return replace(found, samples=found.samples * batch)
 
     def _view(self, point: EvaluationPoint, sample: KeptSample) -> Array:

@@ -124,7 +124,8 @@ class _Quantization:
         self.source = FloatSource.of(graph, calibration, {}, {}, channels)
         self.ranges = self.source.wide
         self.plan = self.source.plan(Options(means=calibration.means()))
-        self.options, self.trials = self.plan.options, CandidateEvaluator(calibration)
+        self.options = self.plan.options
+        self.trials = CandidateEvaluator(calibration, self.plan.graph)
         self.score = self.trials.score(self.plan, self.ranges)
         self.first = self.source, self.plan, self.ranges, self.score
         self.by_halves: list[RoundedWeights] = []

@@ -66,15 +66,18 @@ def each_in_turn(
     """Call `work` with who works, each item, and the steps of the item. Raises what the first item
     in order that fails raises.
 
-    `worker` works on the first item, and then on others in this thread, beside the `others` that
-    are worth it for the seconds that the first item took. Items are taken one at a time, in order,
-    until one fails.
+    `worker` works on the first two items, and then on others in this thread, beside the `others`
+    that are worth it for the seconds that the second item took: the first one takes longer than
+    those after it. Items are taken one at a time, in order, until one fails.
     """
-    left, started = _Items(items), perf_counter()
-    left.work(work, worker, most=1)
+    left, seconds = _Items(items), 0.0
+    for _ in range(2):
+        started = perf_counter()
+        left.work(work, worker, most=1)
+        seconds = perf_counter() - started
     threads = [
         Thread(target=left.work_beside, args=(work, other), daemon=True)
-        for other in others(perf_counter() - started)
+        for other in others(seconds)
     ]
     for thread in threads:
         thread.start()

@@ -31,7 +31,12 @@ def linear(g, x, count, scale, name, offset=0.0):
 
 def measured(found, graph):
     session = open_once(with_evaluation_points(graph, found.points))
-    return np.stack([found.row(s.at_points, session.run(s.inputs)) for s in found.kept])
+    got = [session.run(s.inputs) for s in found.kept]
+    return found.rows([s.at_points for s in found.kept], stacked(got))
+
+
+def stacked(got):
+    return {name: np.stack([g[name] for g in got]) for name in got[0]}
 
 
 def compared(net):
@@ -107,7 +112,7 @@ def test_steps_of_certain_answers_put_no_others_in_doubt(g):
     found = Answers(net, known.points, known.kept)
     truth = [s.at_points for s in found.kept]
     coarse = [{"y": np.minimum(np.rint(t["y"] * 256), 255) / 256} for t in truth]
-    loss = found.loss(np.stack([found.row(t, q) for t, q in zip(truth, coarse, strict=True)]))
+    loss = found.loss(found.rows(truth, stacked(coarse)))
     assert loss.changed == 0 and loss.chance < 0.02
 
 

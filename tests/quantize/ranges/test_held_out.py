@@ -93,10 +93,8 @@ def test_a_clear_difference_on_a_part_decides(net, factor, count, monkeypatch):
     plan, run = Plan(net, seen, Options(means=found.means())), []
     other = {name: (factor * low, factor * high) for name, (low, high) in seen.items()}
     scores = [held_out([plan], r, found, trials) for r in (seen, other)]
-    noise, before = CandidateEvaluator.noise, trials.count
-    monkeypatch.setattr(
-        CandidateEvaluator, "noise", lambda *a, **k: run.append(a[2]) or noise(*a, **k)
-    )
+    judge, before = CandidateEvaluator.judge, trials.count
+    monkeypatch.setattr(CandidateEvaluator, "judge", lambda *a: run.append(a[2]) or judge(*a))
     pair = [Candidate([plan], r, found) for r in (seen, other)]
     for (a, b), (x, y) in ((pair, scores), (pair[::-1], scores[::-1])):
         run.clear()
@@ -104,3 +102,25 @@ def test_a_clear_difference_on_a_part_decides(net, factor, count, monkeypatch):
         decided = factor != 1.0 and count == 32  # parts of 4 samples are too small
         assert len(run) == (2 if decided else 2 * 4)
     assert trials.count == before + 4
+
+
+def test_a_file_is_judged_once(net, monkeypatch):
+    """Whatever asks for it, on the same samples; another file, other samples and what is told of
+    other outputs are judged anew."""
+    found = calibrate(net, samples(32, 0))
+    seen = found.without(slice(0, 0))
+    plan, run = Plan(net, seen, Options(means=found.means())), []
+    ran = CandidateEvaluator._run
+    monkeypatch.setattr(CandidateEvaluator, "_run", lambda *a: run.append(a[2]) or ran(*a))
+    first = held_out([plan], seen, found, CandidateEvaluator(found, plan.graph))
+    again = held_out([plan], seen, found, CandidateEvaluator(found, plan.graph))
+    assert len(run) == 4 and np.array_equal(first.noise, again.noise)
+    half = {name: (low / 2, high / 2) for name, (low, high) in seen.items()}
+    other = held_out([plan], half, found, CandidateEvaluator(found, plan.graph))
+    assert len(run) == 8 and (other.noise > first.noise).all()
+    few = CandidateEvaluator(found, plan.graph).on(16)
+    held_out([plan], seen, found, few)
+    assert len(run) == 12
+    fresh = calibrate(net, samples(32, 0))
+    anew = held_out([plan], seen, fresh, CandidateEvaluator(fresh, plan.graph))
+    assert len(run) == 16 and np.array_equal(first.noise, anew.noise)

@@ -15,6 +15,7 @@ def test_logits_are_classes_though_no_softmax_follows(compared):
     """A twentieth of what they are is noise; of numbers that tell no classes, of how they vary."""
     truth = np.random.default_rng(0).normal(3, 1, (64, 4))
     noise = np.full((1, 64), float(np.sum(np.square(truth))) / 64 / 400)
+    answers = SimpleNamespace(compared=[Compared("y", "y", 0)] if compared else [])
     evaluator = SimpleNamespace(
         base=None,
         score=lambda _: SimpleNamespace(noise=noise),
@@ -23,7 +24,7 @@ def test_logits_are_classes_though_no_softmax_follows(compared):
             truth=[dict(enumerate(truth))],
             weights=np.ones((1, 64)),
         ),
-        answers=SimpleNamespace(compared=[Compared("y", "y", 0)] if compared else []),
+        figures=SimpleNamespace(answers=answers),
         quality=lambda _: SimpleNamespace(answers=None),
     )
     spare = Loss.of(evaluator).spare_db

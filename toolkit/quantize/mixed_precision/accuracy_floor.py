@@ -229,7 +229,8 @@ def _promoted_first(evaluator: Evaluator) -> _Promoted | None:
     """Tensors promoted before weights are rounded, and weights rounded for them: where masks or
     detections differ too much, and would with rounded weights. None if that is not so, or if
     promotion does not make it good."""
-    if not evaluator.masks.tensors and not evaluator.detections.tensors:
+    figures = evaluator.figures
+    if not figures.masks.tensors and not figures.detections.tensors:
         return None
     start = Configuration(evaluator.base)
     quality = evaluator.quality(start.assignment)

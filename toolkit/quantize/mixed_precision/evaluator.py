@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from math import prod
@@ -10,17 +10,14 @@ from math import prod
 import numpy as np
 
 from ...format.reader import read
-from ...ir import Array, Graph
+from ...ir import Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point, Sizes
-from ..outputs.answers import FIGURES, Answers
-from ..outputs.detections import Detections
-from ..outputs.masks import Masks
 from ..quality import Quality
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..ranges.diagnostics import FEW, separate
-from ..ranges.held_out import held_out, parts_of
+from ..ranges.held_out import held_out_figures, parts_of
 from ..reconstruction.judged_by_halves import best_by_halves
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of
@@ -72,7 +69,8 @@ class Evaluator:
         self.progress = progress
         self.weights = FoldWeights(done, held_out, progress)
         self.held_out = len(self.weights.folds) > 1
-        self.trials = CandidateEvaluator(done.calibration)
+        self.trials = CandidateEvaluator(done.calibration, done.plan.graph)
+        self.figures = self.trials.figures
         self.several_outputs = len({p.tensor for p in self.trials.points}) > 1
         self.base = PrecisionAssignment.of(done.options)
         self.changes = find_changes(done.plan)
@@ -81,12 +79,6 @@ class Evaluator:
         self.words: dict[PrecisionAssignment, str] = {}
         self.scores: dict[PrecisionAssignment, Score] = {}
         self.drops: dict[PrecisionAssignment, float] = {}
-        self.answers = Answers(done.plan.graph, self.trials.points, self.trials.kept)
-        plain = {p.tensor for p in self.trials.points if p.axis is None}
-        compared = self.answers.compared
-        self.masks = Masks(done.plan.graph, plain, self.trials.kept, compared)
-        others = plain - set(self.masks.tensors)
-        self.detections = Detections(done.plan.graph, others, self.trials.kept)
         self.separate = separate([k.inputs for k in self.trials.kept], FEW)
         self._qualities: dict[PrecisionAssignment, Quality] = {}
         self._works: dict[PrecisionAssignment, int] = {}
@@ -303,36 +295,13 @@ class Evaluator:
     def quality(self, assignment: PrecisionAssignment) -> Quality:
         """The quality, with each sample evaluated with ranges and weights from other samples."""
         if assignment not in self._qualities:
-            kept = self.trials.kept
-            rows = np.zeros((len(kept), FIGURES))
-            masks = np.zeros((len(kept), self.masks.classes, 2, 3))
-            detected = np.zeros((len(kept), len(self.detections.tensors), 2, 3))
-
-            def see(i: int, got: Mapping[str, Array]) -> None:
-                rows[i] = self.answers.row(kept[i].at_points, got)
-                masks[i] = self.masks.row(kept[i].at_points, got)
-                detected[i] = self.detections.row(kept[i].at_points, got)
-
-            plans = self.weights.plans(assignment)
-            score = held_out(
-                plans,
-                self.done.ranges,
-                self.done.calibration,
-                self.trials,
-                [*self.answers.points, *self.masks.points, *self.detections.points],
-                see,
-            )
-            parts = [at for _, at in parts_of(len(kept))]
+            plans, known = self.weights.plans(assignment), self.done.calibration
+            score, rows = held_out_figures(plans, self.done.ranges, known, self.trials)
+            parts = [at for _, at in parts_of(len(self.trials.kept))]
             fitted = plans[0].has_rounded and len(plans) == 1
             unseen = self.separate > 1 and not fitted
-            found = Quality.of(
-                score,
-                self.trials.points,
-                self.answers.loss(rows),
-                unseen,
-                self.masks.kept(masks, parts),
-                self.detections.kept(detected, parts),
-            )
+            told = self.figures.told(rows, parts)
+            found = Quality.of(score, self.trials.points, held_out=unseen, **told)
             sides = tuple(self.done.calibration.one_sided)
             given, some = self.done.calibration.samples, self.trials.kept[0].at_points
             found = replace(

@@ -35,7 +35,7 @@ ROWS_CERTAIN = 0.75
 """Mean probability of the best class where an output has several rows of logits: unlike those of
 features, such as embeddings of tokens."""
 FIGURES = 5
-"""Of a sample: `Answers.row` has them."""
+"""Of a sample: `Answers.rows` has them."""
 _LAST = (BinaryFn.Add, ReduceFn.Mean)
 """What makes logits, beside sums of products."""
 SOME_ROWS = 256
@@ -76,8 +76,13 @@ class Compared:
     axis: int
     yes_no: bool = False
 
+    @property
+    def axis_of_many(self) -> int:
+        """The axis of several samples along a first one."""
+        return self.axis if self.axis < 0 else self.axis + 1
+
     def logits(self, x: Array) -> Array:
-        """What is compared along the axis."""
+        """What is compared along the axis, of one sample or several."""
         if not self.yes_no:
             return x
         yes = np.clip(x.astype(np.float64).ravel(), 1 - SUREST, SUREST)
@@ -109,15 +114,23 @@ class Answers:
         self.compared += _outputs(graph, plain, kept)
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 
-    def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
-        """[FIGURES] of one sample: changed, tied and expected of what a model has `got`, by tensor,
-        and the lead of the best class and the error of that, NaN if not one row is compared."""
-        rows = [_row(c, truth[c.tensor], got.get(c.made, got.get(c.tensor))) for c in self.compared]
-        figures = np.mean(rows, axis=0) if rows else np.zeros(3)
-        lead = (np.nan, np.nan)
-        if len(self.compared) == 1 and (c := self.compared[0]).tensor in got:
-            lead = _lead(c.logits(truth[c.tensor]), c.logits(got[c.tensor]), c.axis)
-        return np.concatenate([figures, lead])
+    def rows(
+        self, truth: Sequence[Mapping[str, Array]], got: Mapping[str, Array]
+    ) -> NDArray[np.float64]:
+        """[samples, FIGURES]: changed, tied and expected of what a model has `got` on samples, by
+        tensor along a first axis, and the lead of the best class and the error of that, NaN if not
+        one row is compared."""
+        count = len(truth)
+        figures, leads = np.zeros((count, 3)), np.full((count, 2), np.nan)
+        each = [
+            (c, np.stack([t[c.tensor] for t in truth]), got.get(c.made, got.get(c.tensor)))
+            for c in self.compared
+        ]
+        if each:
+            figures = np.mean([_rows(*of) for of in each], axis=0)
+        if len(each) == 1 and (c := each[0][0]).tensor in got:
+            leads = _leads(c, each[0][1], got[c.tensor])
+        return np.concatenate([figures, leads], axis=1)
 
     def loss(self, rows: NDArray[np.float64]) -> AnswerLoss | None:
         """The mean of the `rows` of samples; None where no classes are compared."""
@@ -189,23 +202,31 @@ def _in_places(v: Value, found: Compared, outputs: Sequence[Value]) -> bool:
     return rows > 1 and any(n != v.type.size and n % rows == 0 for n in sizes)
 
 
-def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:
-    """By how much the best class leads the next, and the error of that; NaN of several rows."""
-    if logits.size != logits.shape[axis] or logits.size < 2:
-        return np.nan, np.nan
-    best, second = np.argsort(-logits.ravel(), kind="stable")[:2]
-    real, now = (x.ravel()[[best, second]].astype(np.float64).tolist() for x in (logits, got))
-    return real[0] - real[1], (now[0] - real[0]) - (now[1] - real[1])
+def _leads(of: Compared, real: Array, got: Array) -> NDArray[np.float64]:
+    """[samples, 2]: by how much the best class leads the next, and the error of that; NaN of
+    several rows."""
+    logits = of.logits(real)
+    count, size = len(logits), logits[0].size
+    if size != logits.shape[of.axis_of_many] or size < 2:
+        return np.full((count, 2), np.nan)
+    flat = [x.reshape(count, size) for x in (logits, of.logits(got))]
+    two = np.argsort(-flat[0], axis=1, kind="stable")[:, :2]
+    real, now = (np.take_along_axis(x, two, axis=1).astype(np.float64) for x in flat)
+    off = now - real
+    return np.stack([real[:, 0] - real[:, 1], off[:, 0] - off[:, 1]], axis=1)
 
 
-def _row(of: Compared, real: Array, got: Array | None) -> tuple[float, float, float]:
-    """(changed, tied, expected) of one sample; `got` are what the quantized model compares."""
+def _rows(of: Compared, real: Array, got: Array | None) -> NDArray[np.float64]:
+    """[samples, 3]: changed, tied and expected; `got` is what the quantized model compares."""
+    count = len(real)
     if got is None:
-        return 0.0, 0.0, 0.0
-    axis, likely = of.axis, shares(of.logits(real), of.axis)
+        return np.zeros((count, 3))
+    axis, likely = of.axis_of_many, shares(of.logits(real), of.axis_of_many)
     found = of.logits(got).reshape(likely.shape)
     best, now = (np.expand_dims(a.argmax(axis=axis), axis) for a in (likely, found))
     same = best == now
     tied = (found == found.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True) > 1
     lost = np.take_along_axis(likely, best, axis) - np.take_along_axis(likely, now, axis)
-    return float(1 - same.mean()), float((tied & same).mean()), float(lost.mean())
+    figures = (x.reshape(count, -1).mean(axis=1) for x in (same, tied & same, lost))
+    kept, doubtful, expected = figures
+    return np.stack([1 - kept, doubtful, expected], axis=1)

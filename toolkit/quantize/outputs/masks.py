@@ -84,16 +84,16 @@ class Masks:
         kept: Sequence[KeptSample],
         compared: Sequence[Compared] = (),
     ) -> None:
-        self._maps = [*_single(graph, tensors, kept), *_several(compared, kept)]
-        self.tensors = [m.tensor for m in self._maps]
+        self.maps = [*_single(graph, tensors, kept), *_several(compared, kept)]
+        self.tensors = [m.tensor for m in self.maps]
         self.points = [EvaluationPoint(name) for name in self.tensors]
-        self._ends = np.cumsum([m.classes for m in self._maps], dtype=int).tolist()
-        self.classes = sum(m.classes for m in self._maps)
+        self._ends = np.cumsum([m.classes for m in self.maps], dtype=int).tolist()
+        self.classes = sum(m.classes for m in self.maps)
 
     def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> Sums:
         """[classes of all masks, 2, 3] of one sample, of the float model and of the other."""
         found = np.zeros((self.classes, 2, 3))
-        for end, m in zip(self._ends, self._maps, strict=True):
+        for end, m in zip(self._ends, self.maps, strict=True):
             found[end - m.classes : end] = np.stack(list(m.sums(truth, got)), axis=1)
         return found
 
@@ -102,7 +102,7 @@ class Masks:
         over the classes, by tensor, over the `rows` of all samples, of which each of the `parts`
         ran in another file."""
         found = {}
-        for end, m in zip(self._ends, self._maps, strict=True):
+        for end, m in zip(self._ends, self.maps, strict=True):
             of = rows[:, end - m.classes : end]
             sums = of[:, :, 0].sum(axis=0)
             counted = (sums[:, 2] >= LEAST_ELEMENTS) & (intersection_over_union(sums) > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -37,8 +37,9 @@ from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import widen
 
-STEP_SECONDS = 1.5e-4
-"""Of operators, on the mean, from which on samples run on all cores: threads share the GIL."""
+STEP_SECONDS = 2.5e-4
+"""Of operators, on the mean, from which on samples run on all cores: threads share the GIL, and
+below this take more time of all cores than the user has to wait less."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,16 @@ class AnySize:
     cut: Callable[[Sample], Sample | None]
 
 
+Judged = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""The noise of a file on some samples, and the rows of Figures."""
+
+
 @dataclass
 class Calibration:
     """Statistics by tensor name, and every `step`-th sample. `ends` are the smallest and largest
     value of a tensor on each sample, alternating. `one_sided` are outputs of which the samples show
-    one answer only, and `least` the ranges that the other one needs."""
+    one answer only, and `least` the ranges that the other one needs. `judged`: what files gave on
+    kept samples (CandidateEvaluator.judge)."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
@@ -65,6 +71,7 @@ class Calibration:
     one_sided: list[OneSided] = field(default_factory=list)
     least: dict[str, Range] = field(default_factory=dict, repr=False)
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
+    judged: dict[Hashable, Judged] = field(default_factory=dict, init=False, repr=False)
 
     def observed(self, observer: str, tensor: str) -> Range:
         """The range of a tensor by one of OBSERVERS."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from ...ir import Array, Graph
 from ...runtime import Session
 from ...runtime.many_runs import run_many
 from ..outputs.evaluation_points import EvaluationPoint, with_evaluation_points
+from ..outputs.figures import Figures, Rows
 from ..outputs.levels import level_weights
 from ..outputs.signals import energies, variations
 from ..scheme.options import Ranges
@@ -43,6 +45,8 @@ ENOUGH_DB, WORST_LOSS_DB = 20.0, 0.25
 is by the worst one."""
 NOTHING_DB = 1.0
 """SQNR of a useless output: all zeros have 0 dB."""
+MOST_JUDGED = 32
+"""Files and samples of which `judge` keeps what it found."""
 LEAST, MOST = 1e-30, 1e60
 """Minimum noise (sum of squares), to avoid division by 0; float32 rounding makes more. Noise of
 outputs that are not finite, such as the logarithm of values rounded to 0."""
@@ -145,16 +149,15 @@ class Score:
         return min((ratio_db(float(s), float(n)) for s, n in pairs if s > 0), default=EXACT_DB)
 
 
-See = Callable[[int, Mapping[str, Array]], None]
-"""A callback with the place of a sample and a graph's tensors on it, by name."""
-
-
 class CandidateEvaluator:
-    """Runs trials on the kept samples and counts them."""
+    """Runs trials on the kept samples and counts them. `figures` are those of `graph`, a float
+    graph as a Plan prepares it; without one there are none."""
 
-    def __init__(self, calibration: Calibration) -> None:
+    def __init__(self, calibration: Calibration, graph: Graph | None = None) -> None:
         self.kept, self.points = calibration.kept, calibration.points
-        self.count = 0
+        points = self.points if graph else []
+        self.figures = Figures(graph or Graph([], [], []), points, self.kept)
+        self.count, self._judged = 0, calibration.judged
         self.truth = [self._views(p) for p in self.points]
         self.weights = level_weights(self.points, self.kept)
         self._measure_truth()
@@ -186,7 +189,7 @@ class CandidateEvaluator:
         fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
         fewer.truth = [views.numbered(at.tolist()) for views in self.truth]
-        fewer.weights = self.weights[:, at]
+        fewer.weights, fewer._judged = self.weights[:, at], {}
         fewer._measure_truth()
         return fewer
 
@@ -234,21 +237,33 @@ class CandidateEvaluator:
         return noise
 
     def noise(
-        self,
-        graph: Graph,
-        at: slice = slice(None),
-        also: Sequence[EvaluationPoint] = (),
-        see: See | None = None,
-        lasting: bool = False,
+        self, graph: Graph, at: slice = slice(None), lasting: bool = False
     ) -> NDArray[np.float64]:
-        """The noise of such a graph, [evaluation points, samples at `at`]. `see` is called with its
-        values there and at the points `also`; `lasting` as for open_once."""
+        """The noise of such a graph, [evaluation points, samples at `at`]; `lasting` as for
+        open_once."""
         self.count += 1
-        session = open_once(with_evaluation_points(graph, [*self.points, *also]), lasting)
-        return self._run(session, at, see)
+        return self._run(self._open(graph, lasting), at)
 
-    def _open(self, graph: Graph, lasting: bool = False) -> Session:
-        return open_once(with_evaluation_points(graph, self.points), lasting)
+    def judge(self, graph: Graph, at: slice) -> tuple[NDArray[np.float64], Rows]:
+        """The noise of such a graph, of lasting nodes, and the rows of `figures`, on the samples at
+        `at`: those of the same file are known."""
+        self.count += 1
+        session = self._open(graph, lasting=True, also=self.figures.points)
+        key = sha256(session.model.data.data).digest(), at.start, at.step, self.figures.key
+        found = self._judged.pop(key, None)
+        if found is None:
+            rows: list[Rows] = []
+            noise = self._run(session, at, rows)
+            found = noise, np.concatenate(rows)
+        self._judged[key] = found
+        for oldest in [*self._judged][:-MOST_JUDGED]:
+            del self._judged[oldest]
+        return found
+
+    def _open(
+        self, graph: Graph, lasting: bool = False, also: Sequence[EvaluationPoint] = ()
+    ) -> Session:
+        return open_once(with_evaluation_points(graph, [*self.points, *also]), lasting)
 
     def contend(self, plan: Plan, ranges: Ranges, champion: Score) -> Score | None:
         """The score of the graph that `plan` makes of `ranges`; None if it is significantly worse
@@ -307,17 +322,18 @@ class CandidateEvaluator:
         return seen
 
     def _run(
-        self, session: Session, at: slice = slice(None), see: See | None = None
+        self, session: Session, at: slice = slice(None), rows: list[Rows] | None = None
     ) -> NDArray[np.float64]:
+        """The noise on the samples at `at`; those of `figures` are added to `rows`."""
         samples = range(len(self.kept))[at]
         noise = np.zeros((len(self.points), len(samples)))
         first = 0
         for got in run_many(session, (self._feed(session, i) for i in samples)):
             places = slice(first, first := first + len(next(iter(got.values()))))
             self._add(noise, places, samples[places], got)
-            for k, i in enumerate(samples[places] if see is not None else ()):
-                assert see is not None
-                see(i, {name: x[k] for name, x in got.items()})
+            if rows is not None:
+                truth = [self.kept[i].at_points for i in samples[places]]
+                rows.append(self.figures.rows(truth, got))
         return noise
 
     def _add(

@@ -13,12 +13,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..outputs.evaluation_points import EvaluationPoint
+from ..outputs.figures import Rows
 from ..scheme.options import Range, Ranges
 from ..scheme.plan import Plan
 from ..scheme.qparams import widen
 from .calibration import Calibration
-from .candidate_evaluation import CandidateEvaluator, Score, See
+from .candidate_evaluation import CandidateEvaluator, Score
 from .range_search import fixed_ranges
 
 PARTS = 4
@@ -59,49 +59,49 @@ def _without(end: float, seen: float, others: float) -> float:
 
 
 def held_out(
-    plans: Sequence[Plan],
-    ranges: Ranges,
-    calibration: Calibration,
-    trials: CandidateEvaluator,
-    also: Sequence[EvaluationPoint] = (),
-    see: See | None = None,
+    plans: Sequence[Plan], ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator
 ) -> Score:
     """The score of `ranges` on held-out samples; other arguments as for held_out_by."""
-    without = partial(ranges_without, calibration, ranges)
-    return held_out_by(plans, without, trials, also, see)
+    return held_out_by(plans, partial(ranges_without, calibration, ranges), trials)
 
 
 def held_out_by(
-    plans: Sequence[Plan],
-    without: Callable[[slice], Ranges],
-    trials: CandidateEvaluator,
-    also: Sequence[EvaluationPoint] = (),
-    see: See | None = None,
+    plans: Sequence[Plan], without: Callable[[slice], Ranges], trials: CandidateEvaluator
 ) -> Score:
     """The score of each part of the samples with the ranges `without` it. `plans` has one plan, or
-    one for each fold. `see` is called with each sample's place and its values at the points of
-    `trials` and `also`."""
+    one for each fold."""
+    return _told(plans, without, trials)[0]
+
+
+def held_out_figures(
+    plans: Sequence[Plan], ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator
+) -> tuple[Score, Rows]:
+    """As held_out, with the rows of the `figures` of `trials`, of all samples."""
+    return _told(plans, partial(ranges_without, calibration, ranges), trials)
+
+
+def _told(
+    plans: Sequence[Plan], without: Callable[[slice], Ranges], trials: CandidateEvaluator
+) -> tuple[Score, Rows]:
+    parts = list(_judged_by_part(plans, without, trials))
+    rows = np.zeros((len(trials.kept), max((part.shape[1] for _, _, part in parts), default=0)))
     noise = np.zeros((len(trials.points), len(trials.kept)))
-    for at, part in _noise_by_part(plans, without, trials, also, see):
-        noise[:, at] = part
-    return Score(noise, trials.signal, trials.variation)
+    for at, part, of_part in parts:
+        noise[:, at], rows[at] = part, of_part
+    return Score(noise, trials.signal, trials.variation), rows
 
 
-def _noise_by_part(
-    plans: Sequence[Plan],
-    without: Callable[[slice], Ranges],
-    trials: CandidateEvaluator,
-    also: Sequence[EvaluationPoint] = (),
-    see: See | None = None,
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Places and noise of each part of the samples, as for held_out_by. All parts together count as
-    one trial: they run each sample once."""
+def _judged_by_part(
+    plans: Sequence[Plan], without: Callable[[slice], Ranges], trials: CandidateEvaluator
+) -> Iterator[tuple[slice, NDArray[np.float64], Rows]]:
+    """Places of each part of the samples, the noise and the rows of figures there, as for
+    held_out_by. All parts together count as one trial: they run each sample once."""
     trials.count += 1
     for fold, at in parts_of(len(trials.kept)):
         graph, _ = plans[fold % len(plans)].emit(without(at), trial=True)
-        noise = trials.noise(graph, at, also, see, lasting=True)
+        noise, rows = trials.judge(graph, at)
         trials.count -= 1
-        yield at, noise
+        yield at, noise, rows
 
 
 @dataclass(frozen=True)
@@ -112,17 +112,17 @@ class Candidate:
     ranges: Ranges
     calibration: Calibration
 
-    def noise(self, trials: CandidateEvaluator) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Places and noise of each part of the samples, with ranges from the others."""
+    def noise(self, trials: CandidateEvaluator) -> Iterator[NDArray[np.float64]]:
+        """The noise of each part of the samples, with ranges from the others."""
         without = partial(ranges_without, self.calibration, self.ranges)
-        return _noise_by_part(self.plans, without, trials)
+        return (noise for _, noise, _ in _judged_by_part(self.plans, without, trials))
 
 
 def surpasses_held_out(found: Candidate, other: Candidate, trials: CandidateEvaluator) -> bool:
     """Whether `found` is better than `other` on held-out samples. If the first part of them shows
     a significant difference, the others are not run."""
     mine, others = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
-    for (_, a), (_, b) in zip(found.noise(trials), other.noise(trials), strict=True):
+    for a, b in zip(found.noise(trials), other.noise(trials), strict=True):
         mine.append(a)
         others.append(b)
         if len(mine) == 1 and a.shape[1] >= ENOUGH:

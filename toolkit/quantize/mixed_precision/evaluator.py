@@ -69,7 +69,7 @@ class Evaluator:
         self.progress = progress
         self.weights = FoldWeights(done, held_out, progress)
         self.held_out = len(self.weights.folds) > 1
-        self.trials = CandidateEvaluator(done.calibration, done.plan.graph)
+        self.trials = CandidateEvaluator(done.given, done.plan.graph)
         self.figures = self.trials.figures
         self.several_outputs = len({p.tensor for p in self.trials.points}) > 1
         self.base = PrecisionAssignment.of(done.options)
@@ -92,8 +92,8 @@ class Evaluator:
         steps = max(min(len(self.changes), self.measurable), 1)
         samples = max(int(MEASURING / (macs * steps)), FEWEST_SAMPLES)
         _, judging = self.weights.folds[0]
-        kept = self.done.calibration.kept[judging]
-        judges = CandidateEvaluator(replace(self.done.calibration, kept=kept))
+        kept = self.done.given.kept[judging]
+        judges = CandidateEvaluator(replace(self.done.given, kept=kept))
         self.few = judges.on(min(samples, len(kept)))
 
     def changes_to(self, *kinds: Precision) -> list[PrecisionChange]:

@@ -191,6 +191,7 @@ void ek_dot_s16_s32(const int16_t *a, const int16_t *b, int32_t m, int32_t n, in
 #define SQUARE(v) ((double)(v) * (v))
 #define ITSELF(v) (v)
 DEFINE_SUM(squares_s32, int32_t, SQUARE)
+DEFINE_SUM(squares_f64, double, SQUARE)
 DEFINE_SUM(sum_f64, double, ITSELF)
 
 /* The sum of squares off the diagonals of m [groups, k, k]. */
@@ -253,6 +254,26 @@ int32_t ek_moments_s16(const int16_t *x, const int16_t *q, int32_t samples, size
         bound += most;
         *squares += squares_beside(own, groups, k, diagonals);
         for (size_t i = 0; i < all; i++) qq[i] += own[i];
+    }
+    return 1;
+}
+
+int32_t ek_few_squares_s16(const int16_t *q, const int32_t *middle, int32_t samples, int32_t rows, int32_t k,
+                           int16_t *spare, int32_t pitch, int32_t *outer, double *powers, double *squares)
+{
+    size_t all = (size_t)rows * rows;
+    memset(spare, 0, (size_t)(rows + SIDE) * pitch * sizeof *spare);
+    *squares = 0.0;
+    for (int32_t s = 0; s < samples; s++, q += (size_t)rows * k) {
+        int64_t most = ek_centred_s16(q, middle, rows, k, 0, spare, pitch);
+        if (most > INT16_MAX || most * most > INT32_MAX / k) return 0;
+        memset(outer, 0, all * sizeof *outer);
+        add_dots_s32(spare, spare, rows, rows, pitch, most * most, 1, outer);
+        mirror_s32(outer, rows);
+        for (int32_t i = 0; i < k; i++) powers[i] = 0.0;
+        for (int32_t r = 0; r < rows; r++)
+            for (int32_t i = 0; i < k; i++) powers[i] += SQUARE(spare[(size_t)r * pitch + i]);
+        *squares += squares_s32(outer, 1, all) - squares_f64(powers, 1, (size_t)k);
     }
     return 1;
 }

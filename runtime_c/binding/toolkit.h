@@ -55,6 +55,13 @@ int32_t ek_moments_s16(const int16_t *x, const int16_t *q, int32_t samples, size
                        int32_t k, const int32_t *x0, const int32_t *q0, int16_t *spare, int32_t pitch, int32_t *own,
                        double *diagonals, int32_t *qq, int32_t *xq, double *squares);
 
+/* The sum over samples of the squares that (q - middle)' (q - middle) has off the diagonal, of q [samples, rows, k] of
+   few rows, from (q - middle) (q - middle)': as many squares, and fewer numbers. 0 is returned if int32 may not hold
+   these, or int16 the differences. spare [rows + 4, pitch], as above of at least k, outer [rows, rows], and powers [k]
+   are for intermediate results. */
+int32_t ek_few_squares_s16(const int16_t *q, const int32_t *middle, int32_t samples, int32_t rows, int32_t k,
+                           int16_t *spare, int32_t pitch, int32_t *outer, double *powers, double *squares);
+
 /* For k up to 64 and each of `groups`: qq [k, k] += (q - q0)' (q - q0), xq += (x - x0)' (q - q0), of x and q [rows, k];
    exact below 2^53. */
 void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, int32_t rows, int32_t k,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
-from edgekit.toolkit.runtime import cores, linear_algebra
-from edgekit.toolkit.runtime.linear_algebra import Windows
+from edgekit.toolkit.runtime import cores, linear_algebra, whole_sums
+from edgekit.toolkit.runtime.whole_sums import Windows
 
 
 @pytest.fixture(autouse=True, params=["alone", "in threads"])
@@ -15,9 +15,9 @@ def threads(request, monkeypatch):
     """Whether rows are shared among threads, which some functions do where there are many."""
     if request.param == "in threads":
         monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
-        for name in ("_SHARED", "_SHARED_REALS"):
-            monkeypatch.setattr(linear_algebra, name, 0)
-        monkeypatch.setattr(linear_algebra, "_ROWS", 32)
+        for module in (linear_algebra, whole_sums):
+            monkeypatch.setattr(module, "_SHARED", 0)
+        monkeypatch.setattr(whole_sums, "_ROWS", 32)
 
 
 def whole(rows, k, most, seed=0):
@@ -35,7 +35,7 @@ def test_inner_products_are_exact(rows, k, n, a_most, b_most):
     a, b = whole(rows, k, a_most), whole(rows, n, b_most, 1)
     middle = np.full(k, 100, np.int32), np.arange(n, dtype=np.int32)
     x, y = (v.astype(np.int64) - m for v, m in zip((a, b), middle, strict=True))
-    assert np.array_equal(linear_algebra.inner_products(a, b, middle), x.T @ y)
+    assert np.array_equal(whole_sums.inner_products(a, b, middle), x.T @ y)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,31 @@ def test_inner_products_are_exact(rows, k, n, a_most, b_most):
 def test_outer_products_are_exact_and_those_with_themselves(most, dtype):
     a, middle = whole(70, 45, most).astype(dtype), np.arange(45, dtype=np.int32)
     x = a.astype(np.int64) - middle
-    assert np.array_equal(linear_algebra.outer_products(a, middle), x @ x.T)
-    assert np.array_equal(linear_algebra.inner_products(a, a, (middle, middle)), x.T @ x)
+    assert np.array_equal(whole_sums.outer_products(a, middle), x @ x.T)
+    assert np.array_equal(whole_sums.inner_products(a, a, (middle, middle)), x.T @ x)
+
+
+@pytest.mark.parametrize(("rows", "k"), [(1, 5), (7, 40), (13, 577), (150, 301)])
+def test_squares_of_few_rows_are_those_of_their_columns(rows, k):
+    """In the order of numpy, from products of rows: of integers below 2**53 each order is exact."""
+    q = np.stack([whole(rows, k, 200, seed) for seed in range(3)]).astype(np.int16)
+    middle = np.arange(k, dtype=np.int32) % 9
+    x = q.astype(np.int64) - middle
+    outer = np.einsum("srk,stk->srt", x, x).astype(np.float64)
+    powers = (x * x).sum(axis=1).astype(np.float64)
+    each = zip(outer.reshape(3, -1), powers, strict=True)
+    squares = [(a * a).sum() - (p * p).sum() for a, p in each]
+    assert whole_sums.few_squares(q, middle) == squares[0] + squares[1] + squares[2]
+    inner = np.einsum("srk,srl->skl", x, x).astype(np.float64)
+    beside = (inner**2).sum() - (np.einsum("skk->sk", inner) ** 2).sum()
+    assert whole_sums.few_squares(q, middle) == pytest.approx(beside, rel=1e-12)
+
+
+def test_squares_of_large_numbers_are_left_to_others():
+    q, none = np.full((2, 3, 8), 32_000, np.int16), np.zeros(8, np.int32)
+    assert whole_sums.few_squares(q, none) is None  # a sum of products above 32 bits
+    assert whole_sums.few_squares(q, none - 1000) is None  # a difference above 16 bits
+    assert whole_sums.few_squares(q.astype(np.int32), none) is None
 
 
 @pytest.mark.parametrize("groups", [1, 3, 6])
@@ -59,11 +82,11 @@ def test_columns_are_rounded_windows_of_each_image(groups):
     wanted = windows.reshape(64, groups, 6 // groups, 3, 2).transpose(1, 0, 3, 4, 2)
     places = np.array([0, 5, 31, 32, 40, 63])
     for some in (places, np.arange(64)):  # of few each number is rounded where it is met
-        (found,) = linear_algebra.columns(w, x, 0.01, some[None])
+        (found,) = whole_sums.columns(w, x, 0.01, some[None])
         assert np.array_equal(found, wanted.reshape(groups, 64, -1)[:, some])
         totals = found.sum(axis=1, dtype=np.int64)
         for wide in (found, found.astype(np.int32)):
-            assert np.array_equal(linear_algebra.sums(wide), totals)
+            assert np.array_equal(whole_sums.sums(wide), totals)
 
 
 @pytest.mark.parametrize("kind, zero", [(np.int8, -7), (np.int16, 0)])
@@ -73,17 +96,17 @@ def test_columns_of_integers_are_those_of_floats(kind, zero, groups):
     x = np.random.default_rng(5).integers(most.min, most.max + 1, (2, 9, 8, 6)).astype(kind)
     w = Windows((9, 8, 6), groups, (3, 2), (2, 1), (1, 3), (1, 2), (4, 8))
     for places in (np.array([0, 5, 31, 32, 63]), np.arange(64)):
-        found = linear_algebra.whole_columns(w, x, zero, places[None])
+        found = whole_sums.whole_columns(w, x, zero, places[None])
         assert found.dtype == np.int16
         real = x.astype(np.int32) - zero
-        assert np.array_equal(found, linear_algebra.columns(w, real, 1.0, places[None]))
+        assert np.array_equal(found, whole_sums.columns(w, real, 1.0, places[None]))
         own = np.stack([places % 32, 31 - places % 32])  # of each image, as of a sample
         alone = [
-            linear_algebra.whole_columns(w, v[None], zero, at[None])
+            whole_sums.whole_columns(w, v[None], zero, at[None])
             for v, at in zip(x, own, strict=True)
         ]
-        assert np.array_equal(linear_algebra.whole_columns(w, x, zero, own), np.concatenate(alone))
-        assert np.array_equal(linear_algebra.columns(w, real, 1.0, own), np.concatenate(alone))
+        assert np.array_equal(whole_sums.whole_columns(w, x, zero, own), np.concatenate(alone))
+        assert np.array_equal(whole_sums.columns(w, real, 1.0, own), np.concatenate(alone))
 
 
 def test_columns_of_many_channels_that_are_each_a_group():
@@ -93,7 +116,7 @@ def test_columns_of_many_channels_that_are_each_a_group():
     padded = np.pad(np.rint(x.astype(np.float64) / 0.5), ((0, 0), (1, 1), (1, 1), (0, 0)))
     wanted = sliding_window_view(padded[0], (3, 3), axis=(0, 1)).reshape(20, depth, 9)
     for places in (np.array([0, 7, 19]), np.arange(20)):
-        (found,) = linear_algebra.columns(w, x, 0.5, places[None])
+        (found,) = whole_sums.columns(w, x, 0.5, places[None])
         assert np.array_equal(found, wanted.swapaxes(0, 1)[:, places])
 
 
@@ -101,7 +124,7 @@ def test_columns_that_no_integer_holds_are_the_largest():
     alone = Windows((1, 1, 4), 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
     x = np.array([np.inf, -np.inf, 1e30, -1e30], np.float32).reshape(1, 1, 1, 4)
     most = np.iinfo(np.int32).max
-    found = linear_algebra.columns(alone, x, 1.0, np.array([[0]]))
+    found = whole_sums.columns(alone, x, 1.0, np.array([[0]]))
     assert found.ravel().tolist() == [most, -most, most, -most]
 
 
@@ -113,7 +136,7 @@ def test_moments_of_samples_are_those_of_each(samples, groups, k, rows):
     rng = np.random.default_rng(k)
     x, q = (rng.integers(-m, m, (samples, groups, rows, k)).astype(np.int16) for m in (4000, 255))
     middle = tuple(rng.integers(-50, 50, (groups, k)).astype(np.int32) for _ in range(2))
-    found = linear_algebra.moments(x, q, middle)
+    found = whole_sums.moments(x, q, middle)
     assert found is not None
     x, q = (v.astype(np.int64) - m[:, None] for v, m in zip((x, q), middle, strict=True))
     own = np.einsum("sgni,sgnj->sgij", q, q)
@@ -133,7 +156,7 @@ def test_moments_of_a_few_large_values_are_summed_in_32_bits(k):
     x, q = (rng.integers(-m, m, (3, 2, 341, k)).astype(np.int16) for m in (800, 50))
     x[:, :, 7], q[:, :, 7] = 8000, -511
     none = np.zeros((2, k), np.int32)
-    found = linear_algebra.moments(x, q, (none, none))
+    found = whole_sums.moments(x, q, (none, none))
     assert found is not None and np.iinfo(np.int32).max < 8000 * 511 * 341 * 3
     for sums, (a, b) in zip(found[:2], ((q, q), (x, q)), strict=True):
         assert np.array_equal(sums, np.einsum("sgni,sgnj->gij", a, b, dtype=np.int64))
@@ -143,13 +166,13 @@ def test_moments_of_a_few_large_values_are_summed_in_32_bits(k):
 def test_moments_that_are_too_large_are_not_summed_in_32_bits(k):
     q = np.full((1, 1, 4, k), 20_000, np.int16)
     middle = np.zeros((1, k), np.int32)
-    assert linear_algebra.moments(q, q, (middle, middle)) is not None
-    assert linear_algebra.moments(q, np.tile(q, (1, 1, 2, 1)), (middle, middle)) is None
+    assert whole_sums.moments(q, q, (middle, middle)) is not None
+    assert whole_sums.moments(q, np.tile(q, (1, 1, 2, 1)), (middle, middle)) is None
     small = np.full((1, 1, 16, k), 9, np.int16)
     for far in (-32_765, 32_777, -65_000):
-        assert linear_algebra.moments(small, small, (middle + far, middle + 9)) is None
-        assert linear_algebra.moments(small, small, (middle, middle + far)) is None
-    assert linear_algebra.moments(q.astype(np.int32), q, (middle, middle)) is None
+        assert whole_sums.moments(small, small, (middle + far, middle + 9)) is None
+        assert whole_sums.moments(small, small, (middle, middle + far)) is None
+    assert whole_sums.moments(q.astype(np.int32), q, (middle, middle)) is None
 
 
 @pytest.mark.parametrize(("groups", "k", "rows"), [(5, 9, 37), (2, 64, 300), (1, 1, 513)])
@@ -158,7 +181,7 @@ def test_moments_of_many_small_groups_are_added(groups, k, rows, most):
     x, q = (np.stack([whole(rows, k, m, g) for g in range(groups)]) for m in most)
     middle = tuple(np.arange(groups * k, dtype=np.int32).reshape(groups, k) % 50 for _ in range(2))
     qq, xq = np.ones((groups, k, k)), np.zeros((groups, k, k))
-    linear_algebra.add_small_moments(x, q, middle, (qq, xq))
+    whole_sums.add_small_moments(x, q, middle, (qq, xq))
     x, q = (v.astype(np.float64) - m[:, None] for v, m in zip((x, q), middle, strict=True))
     assert np.array_equal(qq, q.swapaxes(1, 2) @ q + 1)
     assert np.array_equal(xq, x.swapaxes(1, 2) @ q)

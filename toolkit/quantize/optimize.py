@@ -144,9 +144,9 @@ class _Quantization:
 
     def fix_ranges(self) -> None:
         """Use the ranges of a single observer, if one is requested."""
-        if not self.request.searches:
-            self.ranges = fixed_ranges(self.source.calibration, self.request.first_observer)
-            self.score = self.trials.score(self.plan, self.ranges)
+        known, observer = self.source.calibration, self.request.first_observer
+        if not self.request.searches and (ranges := fixed_ranges(known, observer)) != self.ranges:
+            self.ranges, self.score = ranges, self.trials.score(self.plan, ranges)
 
     def equalize(self) -> None:
         """Equalize channels if the outputs gain."""

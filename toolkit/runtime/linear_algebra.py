@@ -1,13 +1,13 @@
-"""Sums of products and triangular systems of the quantizer, in C (runtime_c/binding/toolkit.h).
+"""Triangular systems and products of real numbers for the quantizer, in C
+(runtime_c/binding/toolkit.h).
 
-Sums of whole numbers are exact. Those of floats come in one order, without contraction: the same
-input gives the same bits on every machine, whatever BLAS and threads it has.
+Sums come in one order, without contraction: the same input gives the same bits on every machine,
+whatever BLAS and threads it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -19,237 +19,9 @@ from ..ir import Array
 from .cores import cores, on_cores
 
 Reals = NDArray[np.float64]
-Whole = NDArray[np.signedinteger[Any]]
-"""int32, or int16 that is made int32 a sample at a time."""
-Sums = NDArray[np.signedinteger[Any]]
-"""int32 where that surely holds them, else int64."""
 
-SMALL = 64
-"""Columns that `add_small_moments` takes at most."""
-_STEP = 32
-_SPARE = 3
-_ROWS = 128
-"""Columns that rows are padded to whole numbers of, rows behind the last that are read, and rows of
-which products of several digits are added at a time."""
-_SHARED, _SHARED_REALS = 1 << 27, 1 << 24
-"""Products of whole numbers, and of others, from which on all cores share them."""
-_BITS = 12
-_DIGIT = 1 << _BITS
-_LARGEST = 32767
-_LARGEST_SUM = (1 << 31) - 1
-_LARGEST_SUMMED = _LARGEST_SUM // _STEP
-"""The largest product of which `_STEP` are summed in 32 bits, several times faster than one."""
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Where an input [height, width, channels] meets a kernel: `pads` are top and left, `output` is
-    [height, width]."""
-
-    shape: tuple[int, ...]
-    groups: int
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
-    pads: tuple[int, ...]
-    output: tuple[int, ...]
-
-
-def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int32]) -> Whole:
-    """round(x / step) where outputs' `places` [samples, count] meet the weights: [samples, groups,
-    count, k], 0 outside, in int16 if that holds it; x [samples, ..., height, width, channels]."""
-    real, places = np.ascontiguousarray(x, np.float32), np.ascontiguousarray(places, np.int32)
-    wide: Whole = np.empty(_columns_shape(windows, places), np.int32)
-    size, count = x.size // len(places), places.shape[1]
-    each = size < wide.size // len(places)
-    known = _pointer("int32_t", np.empty(size, np.int32)) if each else ffi.NULL
-    given = _pointer("float", real), step, _pointer("int32_t", places), count, len(places)
-    lib.ek_columns_f32(
-        _fields(windows), *given, size // prod(windows.shape), known, _pointer("int32_t", wide)
-    )
-    found: Whole = np.empty(wide.shape, np.int16)
-    fits = lib.ek_narrowed_s16(_pointer("int32_t", wide), wide.size, _pointer("int16_t", found))
-    return found if fits else wide
-
-
-def whole_columns(windows: Windows, x: Array, zero: int, places: NDArray[np.int32]) -> Whole:
-    """The same of x - zero, in int16, which must hold that, of int8 and int16."""
-    x, places = np.ascontiguousarray(x), np.ascontiguousarray(places, np.int32)
-    found: Whole = np.empty(_columns_shape(windows, places), np.int16)
-    collect, kind = {1: (lib.ek_columns_s8, "int8_t"), 2: (lib.ek_columns_s16, "int16_t")}[
-        x.itemsize
-    ]
-    given = _pointer(kind, x), zero, _pointer("int32_t", places), places.shape[1], len(places)
-    images = x.size // len(places) // prod(windows.shape)
-    collect(_fields(windows), *given, images, _pointer("int16_t", found))
-    return found
-
-
-def sums(x: Whole) -> NDArray[np.int64]:
-    """Of x [..., n, k] over n, exactly: [..., k]."""
-    found: NDArray[np.int64] = np.empty((*x.shape[:-2], x.shape[-1]), np.int64)
-    if x.dtype != np.int16:
-        return np.sum(x, axis=-2, dtype=np.int64, out=found)
-    x, sizes = np.ascontiguousarray(x), (prod(x.shape[:-2]), *x.shape[-2:])
-    lib.ek_sums_s16(_pointer("int16_t", x), *sizes, _pointer("int64_t", found))
-    return found
-
-
-def _columns_shape(w: Windows, places: NDArray[np.int32]) -> tuple[int, int, int, int]:
-    samples, count = places.shape
-    return samples, w.groups, count, w.shape[2] // w.groups * prod(w.kernel)
-
-
-def _fields(w: Windows) -> Any:
-    numbers = [*w.shape, w.groups, *w.kernel, *w.stride, *w.dilation, *w.pads, *w.output]
-    return ffi.new("ek_windows *", numbers)
-
-
-def moments(
-    x: Whole, q: Whole, middle: tuple[Whole, Whole]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], float] | None:
-    """(q - its middle)' (q - its middle) and (x - its middle)' (q - its middle) [g, k, k] of
-    samples x and q [samples, g, n, k] and middles [g, k], and the sum over samples of the squares
-    off the diagonals of the former; None if x or q is no int16, or sums may not fit int32."""
-    if x.dtype != np.int16 or q.dtype != np.int16:
-        return None
-    x, q = np.ascontiguousarray(x), np.ascontiguousarray(q)
-    x0, q0 = (np.ascontiguousarray(v, np.int32) for v in middle)
-    (samples, groups, rows, k), pitch = q.shape, _pitch(q.shape[2])
-    own, qq, xq = (np.empty((groups, k, k), np.int32) for _ in range(3))
-    spare, diagonals, squares = _lines(2 * (k + _SPARE + 1), pitch), np.empty(groups), np.empty(1)
-    fits = lib.ek_moments_s16(
-        _pointer("int16_t", x),
-        _pointer("int16_t", q),
-        samples,
-        groups * rows * k,
-        groups,
-        rows,
-        k,
-        _pointer("int32_t", x0),
-        _pointer("int32_t", q0),
-        _pointer("int16_t", spare),
-        pitch,
-        _pointer("int32_t", own),
-        _real(diagonals),
-        _pointer("int32_t", qq),
-        _pointer("int32_t", xq),
-        _real(squares),
-    )
-    return (qq, xq, float(squares[0])) if fits else None
-
-
-def add_small_moments(
-    x: Whole, q: Whole, middle: tuple[Whole, Whole], moments: tuple[Reals, Reals]
-) -> None:
-    """Add (q - its middle)' (q - its middle) and (x - its middle)' (q - its middle) to `moments`
-    [g, k, k], of x and q [g, n, k] and middles [g, k]; k is SMALL at most."""
-    given = [np.ascontiguousarray(v, np.int32) for v in (x, q, *middle)]
-    wholes, sums = [_pointer("int32_t", v) for v in given], [_real(m) for m in moments]
-    lib.ek_small_moments_s32(*wholes[:2], *q.shape, *wholes[2:], *sums)
-
-
-def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> Sums:
-    """(a - its middle)' (b - its middle) [k, l] of rows a [n, k] and b [n, l], exactly."""
-    same, right = a is b, None if a is b else _digits(b, middle[1], True)
-    left = _factor(a, middle[0], True, right)
-    return _product(left, right or left, (a.shape[1], b.shape[1]), same, len(a))
-
-
-def outer_products(a: Whole, middle: Whole) -> Sums:
-    """(a - its middle) (a - its middle)' [n, n] of rows a [n, k], exactly."""
-    rows = _factor(a, middle, False)
-    return _product(rows, rows, (len(a), len(a)), True, a.shape[1])
-
-
-Digit = tuple[NDArray[np.int16], int]
-"""Whole numbers that fit 16 bits, and the largest magnitude."""
-Digits = list[Digit]
-"""Parts of whole numbers, lowest first."""
-
-
-def _factor(x: Whole, middle: Whole, transposed: bool, other: Digits | None = None) -> Digits:
-    """Digits of x - middle whose products with `other`, or each other, fit _LARGEST_SUMMED."""
-    found = _digits(x, middle, transposed)
-    if max(m for _, m in found) * max(m for _, m in other or found) <= _LARGEST_SUMMED:
-        return found
-    return _digits(x, middle, transposed, _DIGIT // 2)
-
-
-def _digits(x: Whole, middle: Whole, transposed: bool, largest: int = _LARGEST) -> Digits:
-    if x.dtype == np.int16:
-        found = _centred(x, middle, transposed)
-        if found[1] <= largest:
-            return [found]
-    most = sum(max(int(v.max(initial=0)), -int(v.min(initial=0))) for v in (x, middle))
-    kind = np.int32 if most < 1 << 30 else np.int64
-    rest = x.astype(kind) - middle.astype(kind)
-    digits, none = Digits(), np.zeros_like(middle)
-    while max(rest.max(initial=0), -rest.min(initial=0)) > largest:
-        rest += _DIGIT // 2
-        digit = (rest & (_DIGIT - 1)).astype(np.int16) - np.int16(_DIGIT // 2)
-        digits.append(_centred(digit, none, transposed))
-        rest >>= _BITS
-    return [*digits, _centred(rest.astype(np.int16), none, transposed)]
-
-
-def _centred(x: Whole, middle: Whole, transposed: bool) -> tuple[NDArray[np.int16], int]:
-    """x - middle and its largest magnitude; above _LARGEST, the former says nothing."""
-    rows, length = x.shape[::-1] if transposed else x.shape
-    pitch = _pitch(length)
-    out = _lines(rows + _SPARE, pitch)
-    out[rows:] = 0
-    x, middle = np.ascontiguousarray(x), np.ascontiguousarray(middle, np.int32)
-    pointers = _pointer("int16_t", x), _pointer("int32_t", middle)
-    largest = lib.ek_centred_s16(*pointers, *x.shape, transposed, _pointer("int16_t", out), pitch)
-    return out, int(largest)
-
-
-def _pitch(length: int) -> int:
-    """The least number of columns for so many: an odd number of steps, so that rows are in
-    different sets of the cache."""
-    return (-(-length // _STEP) | 1) * _STEP
-
-
-def _lines(rows: int, pitch: int) -> NDArray[np.int16]:
-    """[rows, pitch] where loads are of whole cache lines."""
-    spare = np.empty(rows * pitch + _STEP, np.int16)
-    first = -spare.ctypes.data % (2 * _STEP) // 2
-    return spare[first : first + rows * pitch].reshape(rows, pitch)
-
-
-def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool, length: int) -> Sums:
-    single = len(a) == len(b) == 1
-    fits = single and length * a[0][1] * b[0][1] <= _LARGEST_SUM
-    out: Sums = np.empty(shape, np.int32) if fits else np.empty(shape, np.int64)
-    shared = prod(shape) * length >= _SHARED and cores() > 1
-    if single and not shared:
-        return _dots(a[0], b[0], shape, same, out)
-
-    def rows(first: int) -> None:
-        last = min(first + _ROWS, shape[0])
-        start = first if same else 0
-        block: Sums = np.zeros((last - first, shape[1] - start), out.dtype)
-        for i, (x, x_most) in enumerate(a):
-            for j, (y, y_most) in enumerate(b):
-                at, part = (x[first:], x_most), np.empty_like(block)
-                _dots(at, (y[start:], y_most), block.shape, False, part)
-                part *= _DIGIT ** (i + j)
-                block += part
-        out[first:last, start:] = block
-        if same:
-            out[last:, first:last] = block[:, last - first :].T
-
-    on_cores(rows, range(0, shape[0], _ROWS), None if shared else 1)
-    return out
-
-
-def _dots(x: Digit, y: Digit, shape: tuple[int, ...], same: bool, out: Sums) -> Sums:
-    """The sums of products of the first rows of x and y, in `out`."""
-    dot, kind = {4: (lib.ek_dot_s16_s32, "int32_t"), 8: (lib.ek_dot_s16, "int64_t")}[out.itemsize]
-    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1]
-    dot(*given, x[1] * y[1], same, _pointer(kind, out))
-    return out
+_SHARED = 1 << 24
+"""Products from which on all cores share them."""
 
 
 def product(a: Reals, m: Array, less: Array | None = None, unit: float = 1.0) -> Reals:
@@ -257,17 +29,17 @@ def product(a: Reals, m: Array, less: Array | None = None, unit: float = 1.0) ->
     read in place."""
     whole = all(v is None or v.dtype == np.int32 for v in (m, less))
     if not whole:
-        m, less = _reals(m if less is None else unit * m - less), None
-    a, found = _reals(a), np.empty((*a.shape[:2], m.shape[2]))
+        m, less = reals(m if less is None else unit * m - less), None
+    a, found = reals(a), np.empty((*a.shape[:2], m.shape[2]))
 
     def some(g: slice, n: slice) -> None:
         rows = a[g, n]
-        sizes, out = (*rows.shape, m.shape[2]), _real(found[g, n])
+        sizes, out = (*rows.shape, m.shape[2]), real(found[g, n])
         if whole:
-            taken = ffi.NULL if less is None else _pointer("int32_t", less[g])
-            lib.ek_product_s32(_real(rows), _pointer("int32_t", m[g]), taken, unit, *sizes, out)
+            taken = ffi.NULL if less is None else pointer("int32_t", less[g])
+            lib.ek_product_s32(real(rows), pointer("int32_t", m[g]), taken, unit, *sizes, out)
         else:
-            lib.ek_product_f64(_real(rows), _real(m[g]), *sizes, out)
+            lib.ek_product_f64(real(rows), real(m[g]), *sizes, out)
 
     _share_rows(some, a.shape, m.shape[2])
     return found
@@ -277,7 +49,7 @@ def _share_rows(work: Callable[[slice, slice], None], shape: tuple[int, ...], ea
     """Call `work` with groups and rows of numbers [g, n, k], each of which takes so many products:
     on all cores if they are many. Rows do not depend on each other."""
     every, alone = slice(None), shape[0] == 1
-    if prod(shape) * each <= _SHARED_REALS:
+    if prod(shape) * each <= _SHARED:
         work(every, every)
         return
     count = shape[1] if alone else shape[0]
@@ -289,8 +61,8 @@ def _share_rows(work: Callable[[slice, slice], None], shape: tuple[int, ...], ea
 def cholesky(h: Reals, overwrite: bool = False) -> Reals:
     """Upper triangular r with r' r = h [g, k, k]; `overwrite`: in place of h where that is
     contiguous. Raises LinAlgError if an h is not positive definite."""
-    found: Reals = _reals(h) if overwrite else np.array(h, np.float64, order="C")
-    if not lib.ek_cholesky_f64(_real(found), *h.shape[:2]):
+    found: Reals = reals(h) if overwrite else np.array(h, np.float64, order="C")
+    if not lib.ek_cholesky_f64(real(found), *h.shape[:2]):
         raise np.linalg.LinAlgError("a matrix is not positive definite")
     return found
 
@@ -306,11 +78,11 @@ def divided_transposed(b: Reals, r: Reals) -> Reals:
 
 
 def _solved(divide: Callable[..., None], b: Reals, r: Reals) -> Reals:
-    found, r = np.array(b, np.float64, order="C"), _reals(r)
+    found, r = np.array(b, np.float64, order="C"), reals(r)
 
     def some(g: slice, n: slice) -> None:
         rows = found[g, n]
-        divide(_real(rows), _real(r[g]), *rows.shape)
+        divide(real(rows), real(r[g]), *rows.shape)
 
     _share_rows(some, b.shape, b.shape[2])
     return found
@@ -321,14 +93,14 @@ def nearest_plane(
 ) -> Reals:
     """Integers in [-limit, limit] whose `steps` times r come closest to y [g, n, k], last first;
     `price` [2 * limit + 1] is what each of them costs beside its squared error."""
-    y, r, steps = np.array(y, np.float64, order="C"), _reals(r), _reals(steps)
+    y, r, steps = np.array(y, np.float64, order="C"), reals(r), reals(steps)
     found: Reals = np.empty_like(y)
     costs, middle = _price(price, limit)
 
     def some(g: slice, n: slice) -> None:
         for one, upper, unit, z in zip(y[g, n], r[g], steps[g, n], found[g, n], strict=True):
-            pointers = _real(one), _real(upper), _real(unit)
-            lib.ek_nearest_plane_f64(*pointers, *one.shape, limit, middle, _real(z))
+            pointers = real(one), real(upper), real(unit)
+            lib.ek_nearest_plane_f64(*pointers, *one.shape, limit, middle, real(z))
 
     _share_rows(some, y.shape, y.shape[2])
     del costs
@@ -347,12 +119,12 @@ def descend(
     """(z [g, n, k] after coordinate descent, its gradient), from z and its gradient; `price` as for
     nearest_plane."""
     z, gradient = (np.array(v, np.float64, order="C") for v in (z, gradient))
-    h, steps = _reals(h), _reals(steps)
+    h, steps = reals(h), reals(steps)
     costs, middle = _price(price, limit)
 
     def some(g: slice, n: slice) -> None:
         for one, slope, curve, unit in zip(z[g, n], gradient[g, n], h[g], steps[g, n], strict=True):
-            pointers = (_real(v) for v in (one, slope, curve, unit))
+            pointers = (real(v) for v in (one, slope, curve, unit))
             lib.ek_descend_f64(*pointers, *one.shape, limit, middle, sweeps)
 
     _share_rows(some, z.shape, z.shape[2])
@@ -366,12 +138,10 @@ def least_error_scales(
     """Of `scales` [n], which make the largest of each of the rows [n, k] of magnitudes `limit`, the
     part, one of `fractions`, that rounds the row with the least squared error, weighed by `counts`
     [n, k]; the first of equals."""
-    found, rows, fractions = np.array(scales, np.float64), _reals(rows), _reals(fractions)
-    counts = None if counts is None else _reals(counts)
-    given = _real(rows), ffi.NULL if counts is None else _real(counts)
-    lib.ek_least_error_f64(
-        *given, *rows.shape, limit, _real(fractions), len(fractions), _real(found)
-    )
+    found, rows, fractions = np.array(scales, np.float64), reals(rows), reals(fractions)
+    counts = None if counts is None else reals(counts)
+    given = real(rows), ffi.NULL if counts is None else real(counts)
+    lib.ek_least_error_f64(*given, *rows.shape, limit, real(fractions), len(fractions), real(found))
     return found
 
 
@@ -380,17 +150,17 @@ def _price(price: Reals | None, limit: int) -> tuple[Reals | None, Any]:
     if price is None:
         return None, ffi.NULL
     assert price.shape == (2 * limit + 1,)
-    costs = _reals(price)
-    return costs, _real(costs) + limit
+    costs = reals(price)
+    return costs, real(costs) + limit
 
 
-def _reals(x: Reals) -> Reals:
+def reals(x: Reals) -> Reals:
     return np.ascontiguousarray(x, np.float64)
 
 
-def _real(x: Reals) -> Any:
-    return _pointer("double", x)
+def real(x: Reals) -> Any:
+    return pointer("double", x)
 
 
-def _pointer(kind: str, array: NDArray[Any]) -> Any:
+def pointer(kind: str, array: NDArray[Any]) -> Any:
     return ffi.from_buffer(f"{kind}[]", array)

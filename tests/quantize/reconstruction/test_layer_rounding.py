@@ -37,7 +37,7 @@ from edgekit.toolkit.quantize.reconstruction.second_moments import (
 )
 from edgekit.toolkit.quantize.weights import gptq
 from edgekit.toolkit.runtime import Session
-from edgekit.toolkit.runtime.linear_algebra import columns, sums
+from edgekit.toolkit.runtime.whole_sums import columns, sums
 
 
 def samples(*shape, count=64, seed=5):

@@ -63,7 +63,7 @@ def one_class(
     for name, axis in axes.items():
         classes = set[int]()
         for s in samples:
-            classes |= set(np.unique(s[name].argmax(axis=axis)).tolist())
+            classes |= set(s[name].argmax(axis=axis).ravel().tolist())  # np.unique imports numpy.ma
             if len(classes) > 1:
                 break
         if len(classes) == 1 and len(samples) > 1:

@@ -15,8 +15,8 @@ from ...ir import Array, Graph, Node, Value
 from ...numerics import INT16
 from ...ops import is_a
 from ...ops.matmul.fully_connected import FullyConnected
-from ...runtime import linear_algebra
-from ...runtime.linear_algebra import Whole, Windows
+from ...runtime import whole_sums
+from ...runtime.whole_sums import Whole, Windows
 from .layer_executor import LayerExecutor
 
 Reals = NDArray[np.float64]
@@ -109,9 +109,9 @@ def observe_floats(
     places, x, sums, real = _places(node, count), FiledRows(count), list[Sums](), list[Reals]()
     for held, *y in run.run_to(floats, node, wanted):
         some = places[len(sums) : len(sums) + len(held)]
-        found = linear_algebra.columns(windows, held, step / FINE, some)
+        found = whole_sums.columns(windows, held, step / FINE, some)
         x = _written(x, len(sums), count, found)
-        sums.extend(linear_algebra.sums(found))
+        sums.extend(whole_sums.sums(found))
         for v in y:
             rows = v.reshape(len(v), -1, channels)
             real.extend(row[at].astype(np.float64) for row, at in zip(rows, some, strict=True))
@@ -131,11 +131,11 @@ def observe_inputs(
     q, sums, rest = FiledRows(len(chosen)), list[Sums](), list[Reals]()
     for (held,) in run.run_to(quantized, made, [source]):
         some = places[len(sums) : len(sums) + len(held)]
-        found = linear_algebra.whole_columns(windows, held, zero, some)
-        own = linear_algebra.sums(found)
+        found = whole_sums.whole_columns(windows, held, zero, some)
+        own = whole_sums.sums(found)
         if source.dtype == INT16:
             found, exact = _coarse(found), own / (1 << COARSE)
-            own = linear_algebra.sums(found)
+            own = whole_sums.sums(found)
             rest.extend(exact - own)
         q.write(len(sums), found)
         sums.extend(own)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array
-from ...runtime import linear_algebra
-from ...runtime.linear_algebra import Whole
+from ...runtime import whole_sums
+from ...runtime.whole_sums import Whole
 from .observed_inputs import FINE, LayerInputs
 
 Reals = NDArray[np.float64]
@@ -143,9 +143,9 @@ def _sums_of(
 def _products(x: Whole, q: Whole, middle: tuple[Whole, Whole]) -> tuple[Array, Array, float]:
     """qq, xq and squares of samples x and q [samples, groups, positions, k]."""
     _, groups, rows, k = q.shape
-    small = groups > 1 and k <= linear_algebra.SMALL
+    small = groups > 1 and k <= whole_sums.SMALL
     if small or (groups == 1 and rows * FEW >= k):
-        found = linear_algebra.moments(x, q, middle)
+        found = whole_sums.moments(x, q, middle)
         if found is not None:
             return found
     if small:
@@ -164,7 +164,7 @@ def _sums_of_small(xs: Whole, qs: Whole, middle: tuple[Whole, Whole]) -> tuple[A
     qq, xq, squares = np.zeros((groups, k, k)), np.zeros((groups, k, k)), 0.0
     for x, q in zip(xs, qs, strict=True):
         own = np.zeros_like(qq)
-        linear_algebra.add_small_moments(x, q, middle, (own, xq))
+        whole_sums.add_small_moments(x, q, middle, (own, xq))
         qq, squares = qq + own, squares + _beside(own)
     return _small(qq), _small(xq), squares
 
@@ -173,13 +173,14 @@ def _group_sums(xs: Whole, qs: Whole, middle: tuple[Whole, Whole]) -> tuple[Arra
     """qq, xq and squares of some samples [samples, positions, k], for one group."""
     (x0, q0), k = middle, qs.shape[2]
     x, q = (v.reshape(-1, k) for v in (xs, qs))
-    xq = _small(linear_algebra.inner_products(x, q, (x0, q0)))
+    xq = _small(whole_sums.inner_products(x, q, (x0, q0)))
     if qs.shape[1] * FEW < k:
-        squares = sum(_few_squares(v, q0) for v in qs)
-        return _small(linear_algebra.inner_products(q, q, (q0, q0))), xq, squares
+        known = whole_sums.few_squares(qs, q0)
+        squares = sum(_few_squares(v, q0) for v in qs) if known is None else known
+        return _small(whole_sums.inner_products(q, q, (q0, q0))), xq, squares
     qq, squares = np.zeros(xq.shape, np.int64), 0.0
     for v in qs:
-        own = linear_algebra.inner_products(v, v, (q0, q0))
+        own = whole_sums.inner_products(v, v, (q0, q0))
         qq += own
         squares += _beside(own[None])
     return _small(qq), xq, squares
@@ -187,7 +188,7 @@ def _group_sums(xs: Whole, qs: Whole, middle: tuple[Whole, Whole]) -> tuple[Arra
 
 def _few_squares(v: Whole, middle: Whole) -> float:
     """`_beside` of v' v, computed from v v': the same sum of squares, and smaller for few rows."""
-    outer = linear_algebra.outer_products(v, middle)
+    outer = whole_sums.outer_products(v, middle)
     powers = ((v - middle).astype(np.float64) ** 2).sum(axis=0)
     return float(_squared(outer.reshape(-1)) - (powers * powers).sum())
 

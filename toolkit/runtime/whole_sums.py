@@ -54,12 +54,12 @@ class Windows:
 def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int32]) -> Whole:
     """round(x / step) where outputs' `places` [samples, count] meet the weights: [samples, groups,
     count, k], 0 outside, in int16 if that holds it; x [samples, ..., height, width, channels]."""
-    real, places = np.ascontiguousarray(x, np.float32), np.ascontiguousarray(places, np.int32)
+    x, places = np.ascontiguousarray(x, np.float32), np.ascontiguousarray(places, np.int32)
     wide: Whole = np.empty(_columns_shape(windows, places), np.int32)
     size, count = x.size // len(places), places.shape[1]
     each = size < wide.size // len(places)
     known = pointer("int32_t", np.empty(size, np.int32)) if each else ffi.NULL
-    given = pointer("float", real), step, pointer("int32_t", places), count, len(places)
+    given = pointer("float", x), step, pointer("int32_t", places), count, len(places)
     lib.ek_columns_f32(
         _fields(windows), *given, size // prod(windows.shape), known, pointer("int32_t", wide)
     )

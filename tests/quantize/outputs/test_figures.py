@@ -15,7 +15,7 @@ SIDE = 32
 
 @pytest.fixture
 def figures(g):
-    """Of a network with logits, a mask, detections and a yes or no."""
+    """Of a network with classes, a mask and detections, and what the float model has."""
     x = g.input("x", 1, 8)
 
     def linear(count, scale, offset=0.0):

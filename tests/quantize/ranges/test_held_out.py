@@ -105,8 +105,7 @@ def test_a_clear_difference_on_a_part_decides(net, factor, count, monkeypatch):
 
 
 def test_a_file_is_judged_once(net, monkeypatch):
-    """Whatever asks for it, on the same samples; another file, other samples and what is told of
-    other outputs are judged anew."""
+    """Whatever asks for it, on the same samples; another file and other samples are judged anew."""
     found = calibrate(net, samples(32, 0))
     seen = found.without(slice(0, 0))
     plan, run = Plan(net, seen, Options(means=found.means())), []

@@ -38,8 +38,8 @@ from ..scheme.prepare import copy_graph
 from ..scheme.qparams import widen
 
 STEP_SECONDS = 2.5e-4
-"""Of operators, on the mean, from which on samples run on all cores: threads share the GIL, and
-below this take more time of all cores than the user has to wait less."""
+"""Mean seconds of an operator from which samples run on all cores: threads share the GIL, and with
+shorter operators cost more CPU time than they save."""
 
 
 @dataclass(frozen=True)

@@ -67,22 +67,36 @@ int32_t ek_few_squares_s16(const int16_t *q, const int32_t *middle, int32_t samp
 void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, int32_t rows, int32_t k,
                           const int32_t *x0, const int32_t *q0, double *qq, double *xq);
 
+/* The sum of the squares of whole - part [groups, k, k] off the diagonals; `part` is NULL, or what is left out. */
+double ek_squares_without_f64(const double *whole, const int32_t *part, int32_t groups, int32_t k);
+
+/* out [groups, k, k] = factor ((whole - part) / count - m m'), with the means m [groups, k], and `diagonal` [groups, k]
+   on the diagonals. */
+void ek_moments_without_f32(const double *whole, const int32_t *part, int32_t groups, int32_t k, double count,
+                            double factor, const double *means, const double *diagonal, float *out);
+
 /* For each of `groups`: out [n, l] = a [n, k] m [k, l], summed in order of k. */
 void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n, int32_t k, int32_t l, double *out);
+void ek_product_f32(const float *a, const float *m, int32_t groups, int32_t n, int32_t k, int32_t l, float *out);
 
 /* The same of (unit m - less) [k, l], without `less` if that is NULL. */
-void ek_product_s32(const double *a, const int32_t *m, const int32_t *less, double unit, int32_t groups, int32_t n,
-                    int32_t k, int32_t l, double *out);
+void ek_product_of_s32_f64(const double *a, const int32_t *m, const int32_t *less, double unit, int32_t groups,
+                           int32_t n, int32_t k, int32_t l, double *out);
+void ek_product_of_s32_f32(const float *a, const int32_t *m, const int32_t *less, double unit, int32_t groups,
+                           int32_t n, int32_t k, int32_t l, float *out);
 
 /* For each of `groups`: upper triangular r [k, k] with r' r = h, in place of h; what is below the diagonal becomes 0.
    Updates come in the order of rows. Returns whether each h is positive definite. */
 int32_t ek_cholesky_f64(double *h, int32_t groups, int32_t k);
+int32_t ek_cholesky_f32(float *h, int32_t groups, int32_t k);
 
 /* For each of `groups`: y r^-1, in place of y [n, k]. */
 void ek_divide_f64(double *y, const double *r, int32_t groups, int32_t n, int32_t k);
+void ek_divide_f32(float *y, const float *r, int32_t groups, int32_t n, int32_t k);
 
 /* For each of `groups`: y r'^-1, in place of y [n, k]. */
 void ek_divide_transposed_f64(double *y, const double *r, int32_t groups, int32_t n, int32_t k);
+void ek_divide_transposed_f32(float *y, const float *r, int32_t groups, int32_t n, int32_t k);
 
 /* Babai's nearest plane: integers z [n, k] in [-limit, limit], in steps [n, k], for y [n, k], which is used up; r is
    upper triangular. `price` is NULL, or what z costs beside its squared error, at price[z]: then the cheapest of those

@@ -190,25 +190,50 @@ def test_moments_of_many_small_groups_are_added(groups, k, rows, most):
 SYSTEMS = ((1, 5), (3, 5), (8, 3), (9, 5), (16, 5), (41, 5), (72, 70), (131, 2), (150, 6))
 
 
-def system(k, rows=5, groups=2):
+REALS = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+def system(k, rows=5, groups=2, dtype=np.float64):
     rng = np.random.default_rng(k)
     x = rng.normal(size=(groups, 2 * k + 3, k))
-    return x.swapaxes(1, 2) @ x + np.eye(k), rng.normal(size=(groups, rows, k))
+    h, b = x.swapaxes(1, 2) @ x + np.eye(k), rng.normal(size=(groups, rows, k))
+    return h.astype(dtype), b.astype(dtype)
 
 
+def close(found, wanted):
+    return np.allclose(found, wanted, atol=1e-8 if wanted.dtype == np.float64 else 1e-2)
+
+
+@REALS
 @pytest.mark.parametrize(("k", "rows"), SYSTEMS)
-def test_a_product_has_the_bits_of_sums_in_order(k, rows):
-    m, a = system(k, rows)
-    total = np.zeros(a.shape)
+def test_a_product_has_the_bits_of_sums_in_order(k, rows, dtype):
+    m, a = system(k, rows, dtype=dtype)
+    total = np.zeros(a.shape, dtype)
     for j in range(k):
         total += a[:, :, j, None] * m[:, None, j, :]
     assert np.array_equal(linear_algebra.product(a, m), total)
 
 
-@pytest.mark.parametrize(("k", "rows"), [*SYSTEMS, (300, 70)])
-def test_a_product_with_whole_numbers_is_that_with_the_same_reals(k, rows):
+@pytest.mark.parametrize("kind", [np.int32, np.float64])
+@pytest.mark.parametrize(("k", "groups"), [(1, 1), (5, 3), (16, 2), (41, 1)])
+def test_moments_without_a_part_are_about_the_means_of_the_rest(k, groups, kind):
     rng = np.random.default_rng(k)
-    a = rng.normal(size=(2, rows, k))
+    part, rest = (rng.integers(-(1 << 30), 1 << 30, (groups, k, k)) for _ in range(2))
+    whole, left = (part + rest).astype(np.float64), part.astype(kind)
+    beside = rest * (1 - np.eye(k))
+    assert np.isclose(linear_algebra.squares_without(whole, left), (beside**2).sum(), rtol=1e-13)
+    mean, diagonal = rng.normal(scale=1e3, size=(2, groups, k))
+    wanted = 0.7 * (rest / 900 - mean[:, :, None] * mean[:, None, :])
+    np.einsum("gii->gi", wanted)[...] = diagonal
+    found = linear_algebra.moments_without(whole, left, 900, 0.7, mean, diagonal)
+    assert found.dtype == np.float32 and np.allclose(found, wanted, rtol=1e-6)
+
+
+@REALS
+@pytest.mark.parametrize(("k", "rows"), [*SYSTEMS, (300, 70)])
+def test_a_product_with_whole_numbers_is_that_with_the_same_reals(k, rows, dtype):
+    rng = np.random.default_rng(k)
+    a = rng.normal(size=(2, rows, k)).astype(dtype)
     m, less = rng.integers(-(1 << 31), 1 << 31, (2, 2, k, k), np.int32)
     reals = m.astype(np.float64)
     assert np.array_equal(linear_algebra.product(a, m), linear_algebra.product(a, reals))
@@ -217,9 +242,10 @@ def test_a_product_with_whole_numbers_is_that_with_the_same_reals(k, rows):
     assert np.array_equal(linear_algebra.product(a, reals, less, 1 / 16), off)
 
 
+@REALS
 @pytest.mark.parametrize(("k", "rows"), SYSTEMS)
-def test_the_triangular_factor_has_the_bits_of_updates_in_order(k, rows):
-    h, _ = system(k, rows)
+def test_the_triangular_factor_has_the_bits_of_updates_in_order(k, rows, dtype):
+    h, _ = system(k, rows, dtype=dtype)
     left, wanted = h.copy(), np.zeros_like(h)
     for j in range(k):
         row = left[:, j, j:] / np.sqrt(left[:, j, j])[:, None]
@@ -227,7 +253,7 @@ def test_the_triangular_factor_has_the_bits_of_updates_in_order(k, rows):
         left[:, j + 1 :, j + 1 :] -= row[:, 1:, None] * row[:, None, 1:]
     found = linear_algebra.cholesky(h)
     assert np.array_equal(found, wanted)
-    assert np.allclose(found.swapaxes(1, 2) @ found, h)
+    assert found.dtype == dtype and close(found.swapaxes(1, 2) @ found, h)
 
 
 @pytest.mark.parametrize("last", [0.5, 1.0, np.nan])
@@ -237,22 +263,23 @@ def test_a_matrix_that_is_not_positive_definite_is_refused(last):
         linear_algebra.cholesky(h)
 
 
+@REALS
 @pytest.mark.parametrize(("k", "rows"), SYSTEMS)
-def test_divisions_have_the_bits_of_updates_in_order(k, rows):
-    h, b = system(k, rows)
+def test_divisions_have_the_bits_of_updates_in_order(k, rows, dtype):
+    h, b = system(k, rows, dtype=dtype)
     r = linear_algebra.cholesky(h)
     y = b.copy()
     for j in range(k):
         y[:, :, j] /= r[:, j, j, None]
         y[:, :, j + 1 :] -= y[:, :, j, None] * r[:, None, j, j + 1 :]
     assert np.array_equal(linear_algebra.divided(b, r), y)
-    assert np.allclose(y @ r, b)
+    assert close(y @ r, b)
     z = y.copy()
     for j in range(k - 1, -1, -1):
         z[:, :, j] /= r[:, j, j, None]
         z[:, :, :j] -= z[:, :, j, None] * r[:, None, :j, j]
     assert np.array_equal(linear_algebra.divided_transposed(y, r), z)
-    assert np.allclose(z @ h, b)
+    assert close(z @ h, b)
 
 
 @pytest.mark.parametrize(("k", "rows"), SYSTEMS)

@@ -2,14 +2,15 @@
 (runtime_c/binding/toolkit.h).
 
 Sums come in one order, without contraction: the same input gives the same bits on every machine,
-whatever BLAS and threads it has.
+whatever BLAS and threads it has. Products and systems are of float64 or, in half the time, of
+float32: as the first argument is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,29 +20,64 @@ from ..ir import Array
 from .cores import cores, on_cores
 
 Reals = NDArray[np.float64]
+R = TypeVar("R", np.float32, np.float64)
 
 _SHARED = 1 << 24
 """Products from which on all cores share them."""
 
 
-def product(a: Reals, m: Array, less: Array | None = None, unit: float = 1.0) -> Reals:
+def squares_without(whole: Reals, part: Array) -> float:
+    """The sum of the squares of whole - part [g, k, k] off the diagonals."""
+    whole, left = _without(whole, part)
+    return float(lib.ek_squares_without_f64(real(whole), left, *whole.shape[:2]))
+
+
+def moments_without(
+    whole: Reals, part: Array, count: int, factor: float, mean: Reals, diagonal: Reals
+) -> NDArray[np.float32]:
+    """factor ((whole - part) / count - m m') [g, k, k] about the means m [g, k], computed in
+    float64, with this `diagonal` [g, k]."""
+    (whole, left), found = _without(whole, part), np.empty(whole.shape, np.float32)
+    about = real(reals(mean)), real(reals(diagonal))
+    sizes = whole.shape[:2]
+    lib.ek_moments_without_f32(real(whole), left, *sizes, count, factor, *about, real(found))
+    return found
+
+
+def _without(whole: Reals, part: Array) -> tuple[Reals, Any]:
+    """Both, int32 as a pointer; else what is left, and NULL."""
+    if part.dtype != np.int32:
+        return reals(whole - part), ffi.NULL
+    return reals(whole), pointer("int32_t", np.ascontiguousarray(part))
+
+
+def product(a: NDArray[R], m: Array, less: Array | None = None, unit: float = 1.0) -> NDArray[R]:
     """a [g, n, k] @ m [g, k, l], summed in order, or with `less` a @ (unit * m - less). int32 is
     read in place."""
     whole = all(v is None or v.dtype == np.int32 for v in (m, less))
     if not whole:
-        m, less = reals(m if less is None else unit * m - less), None
-    a, found = reals(a), np.empty((*a.shape[:2], m.shape[2]))
+        m = np.ascontiguousarray(m if less is None else unit * m - less, a.dtype)
+        less = None
+    a = np.ascontiguousarray(a)
+    found = np.empty((*a.shape[:2], m.shape[2]), a.dtype)
 
     def some(g: slice, n: slice) -> None:
-        rows = a[g, n]
+        rows: Array = a[g, n]
         sizes, out = (*rows.shape, m.shape[2]), real(found[g, n])
         if whole:
             taken = ffi.NULL if less is None else pointer("int32_t", less[g])
-            lib.ek_product_s32(real(rows), pointer("int32_t", m[g]), taken, unit, *sizes, out)
+            given = real(rows), pointer("int32_t", m[g]), taken, unit
+            _of("ek_product_of_s32", a)(*given, *sizes, out)
         else:
-            lib.ek_product_f64(real(rows), real(m[g]), *sizes, out)
+            _of("ek_product", a)(real(rows), real(m[g]), *sizes, out)
 
     _share_rows(some, a.shape, m.shape[2])
+    return found
+
+
+def _of(name: str, like: Array) -> Callable[..., Any]:
+    """The function of this name for numbers of a type."""
+    found: Callable[..., Any] = getattr(lib, f"{name}_f{8 * like.itemsize}")
     return found
 
 
@@ -58,27 +94,27 @@ def _share_rows(work: Callable[[slice, slice], None], shape: tuple[int, ...], ea
     on_cores(lambda at: work(every, at) if alone else work(at, every), some)
 
 
-def cholesky(h: Reals, overwrite: bool = False) -> Reals:
+def cholesky(h: NDArray[R], overwrite: bool = False) -> NDArray[R]:
     """Upper triangular r with r' r = h [g, k, k]; `overwrite`: in place of h where that is
     contiguous. Raises LinAlgError if an h is not positive definite."""
-    found: Reals = reals(h) if overwrite else np.array(h, np.float64, order="C")
-    if not lib.ek_cholesky_f64(real(found), *h.shape[:2]):
+    found = np.ascontiguousarray(h) if overwrite else np.array(h, order="C")
+    if not _of("ek_cholesky", found)(real(found), *h.shape[:2]):
         raise np.linalg.LinAlgError("a matrix is not positive definite")
     return found
 
 
-def divided(b: Reals, r: Reals) -> Reals:
+def divided(b: NDArray[R], r: NDArray[R]) -> NDArray[R]:
     """b [g, n, k] r^-1, r upper triangular [g, k, k]."""
-    return _solved(lib.ek_divide_f64, b, r)
+    return _solved("ek_divide", b, r)
 
 
-def divided_transposed(b: Reals, r: Reals) -> Reals:
+def divided_transposed(b: NDArray[R], r: NDArray[R]) -> NDArray[R]:
     """b [g, n, k] r'^-1, r upper triangular [g, k, k]."""
-    return _solved(lib.ek_divide_transposed_f64, b, r)
+    return _solved("ek_divide_transposed", b, r)
 
 
-def _solved(divide: Callable[..., None], b: Reals, r: Reals) -> Reals:
-    found, r = np.array(b, np.float64, order="C"), reals(r)
+def _solved(name: str, b: NDArray[R], r: NDArray[R]) -> NDArray[R]:
+    found, r, divide = np.array(b, order="C"), np.ascontiguousarray(r), _of(name, b)
 
     def some(g: slice, n: slice) -> None:
         rows = found[g, n]
@@ -158,8 +194,8 @@ def reals(x: Reals) -> Reals:
     return np.ascontiguousarray(x, np.float64)
 
 
-def real(x: Reals) -> Any:
-    return pointer("double", x)
+def real(x: Array) -> Any:
+    return pointer("float" if x.itemsize == 4 else "double", x)
 
 
 def pointer(kind: str, array: NDArray[Any]) -> Any:

@@ -267,6 +267,16 @@ def test_what_is_carried_is_tried_on_each_part_about_the_means_of_the_rest(seed,
     assert abs(carried(seen) - np.clip(gain / power, 0, 1)) <= 0.5 / 64 + 1e-6
 
 
+@pytest.mark.parametrize("level", [3, 250, 30_000])
+@pytest.mark.parametrize("count", [5, 24])
+def test_a_sample_unlike_others_that_are_all_constant_is_left_out(level, count):
+    """Moments about the means of the rest are all 0 then: no rounding makes them indefinite."""
+    rng = np.random.default_rng(9)
+    q = rng.integers(-level, level + 1, (1, 1, 1, 12)).repeat(count, 0).repeat(33, 2)
+    q[count // 2] = rng.integers(-level, level + 1, (1, 33, 12))
+    assert 0 <= carried(inputs_of((q + np.rint(0.3 * q)).astype(int) * FINE, q)) <= 1
+
+
 def noise(net, graph, feeds):
     exact, rounded = Session(build_file(net)), Session(build_file(graph))
     return sum(float(((exact.run(s)["y"] - rounded.run(s)["y"]) ** 2).sum()) for s in feeds)

@@ -197,10 +197,10 @@ def second_moments(s: MomentSums) -> SecondMoments:
     """The moments of `s`, computed in its matrices, which must be `own`."""
     x, q = s.x / s.columns, s.q / s.columns
     qq, xq = s.qq, s.xq
-    certain = certain_part(qq, s.squares, s.samples)
+    certain = certain_part(_beside(qq), s.squares, s.samples)
     for moments, mean, unit in ((qq, q, s.step**2), (xq, x, s.step**2 / FINE)):
         moments /= s.columns
-        subtract_outer(moments, mean, q)
+        _subtract_outer(moments, mean, q)
         diagonal = np.einsum("gii->gi", moments)
         if moments is qq and isinstance(s.rest, np.ndarray):
             np.maximum(diagonal - _unit_noise(diagonal), 0.0, out=diagonal)
@@ -231,7 +231,7 @@ def held(power: Reals) -> Reals:
     return result
 
 
-def subtract_outer(m: Reals, a: Reals, b: Reals) -> None:
+def _subtract_outer(m: Reals, a: Reals, b: Reals) -> None:
     """Subtract the outer products a b' of a and b [groups, k] from m [groups, k, k], by blocks."""
     for first in range(0, a.shape[1], ROWS):
         rows = slice(first, first + ROWS)
@@ -252,10 +252,9 @@ def _squared(x: Array) -> float:
     return float(np.multiply(x, x, dtype=np.float64).sum())
 
 
-def certain_part(sums: Reals, squares: float, samples: int) -> float:
-    """The shrinkage factor of the off-diagonal `sums` [groups, k, k], from their variance over
-    samples; `squares` as in MomentSums."""
-    power = _beside(sums)
+def certain_part(power: float, squares: float, samples: int) -> float:
+    """The shrinkage factor of off-diagonal sums, whose squares add up to `power`, from their
+    variance over samples; `squares` as in MomentSums."""
     if samples < 2 or power <= 0:
         return 0.0
     variance = (squares - power / samples) * samples / (samples - 1)

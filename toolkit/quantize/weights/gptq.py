@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...runtime import linear_algebra
-from ...runtime.linear_algebra import cholesky, divided, divided_transposed, product
+from ...runtime.linear_algebra import R, cholesky, divided, divided_transposed, product
 
 __all__ = ["best_factor", "cholesky", "descend", "error", "nearest_plane", "product", "unrounded"]
 
@@ -59,7 +59,7 @@ def nearest_plane(b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:
     return Planes(b, h).nearest(steps, limit)
 
 
-def unrounded(b: Reals, h: Reals, overwrite: bool = False) -> Reals:
+def unrounded(b: NDArray[R], h: NDArray[R], overwrite: bool = False) -> NDArray[R]:
     """The real-valued weights that minimize the error; `overwrite` allows overwriting h."""
     r = cholesky(h, overwrite)
     return divided_transposed(divided(b, r), r)

@@ -1,0 +1,3 @@
+#define REAL     double
+#define OF(name) name##_f64
+#include "products_real.h"

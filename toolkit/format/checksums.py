@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 import zlib
 
-from .flat import Table
+from .flat import Data, Table
 from .schema import SLOTS
 
 
-def checksum_position(data: bytes | bytearray) -> tuple[int, int, int]:
+def checksum_position(data: Data) -> tuple[int, int, int]:
     """Byte positions of the checksums struct, of the blob's first byte, and of its end."""
     (root,) = struct.unpack_from("<I", data, 0)
     table = Table(data, root)
@@ -17,7 +17,7 @@ def checksum_position(data: bytes | bytearray) -> tuple[int, int, int]:
     return table.field(SLOTS["Model"]["checksums"]), blob, blob + count
 
 
-def checksums(data: bytes | bytearray) -> tuple[int, int]:
+def checksums(data: Data) -> tuple[int, int]:
     """(graph, blob) CRC-32 of a file, whatever it has stored."""
     at, blob, end = checksum_position(data)
     blanked = bytearray(data)

@@ -17,7 +17,7 @@ from .. import files
 from ..errors import UserError
 from . import names, program
 from .checksums import checksum_position, checksums
-from .flat import Table, follow
+from .flat import Data, Table, follow
 from .model import (
     ABSENT,
     FORMAT_VERSION,
@@ -43,7 +43,7 @@ def read_file(path: str | Path) -> EdgeModel:
 
 
 def read(
-    data: bytes, source: str = "model", *, checked: bool = True, constants: bool = True
+    data: Data, source: str = "model", *, checked: bool = True, constants: bool = True
 ) -> EdgeModel:
     """Parse `data`; `source` names it in errors. Unless `checked`, checksums are not compared;
     without `constants` the blob stays empty. Raises UserError."""
@@ -90,7 +90,7 @@ def varying(data: bytes) -> tuple[tuple[Symbol, ...], list[tuple[int, int, int]]
     return symbols, found
 
 
-def provenance(data: bytes) -> Provenance:
+def provenance(data: Data) -> Provenance:
     """Of a file that has been opened."""
     return _Reader(data)._provenance()
 
@@ -123,7 +123,7 @@ def _check_version(version: int, source: str) -> None:
 
 
 class _Reader:
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: Data) -> None:
         self.data = data
         (root,) = struct.unpack_from("<I", data, 0)
         self.root = Table(data, root)
@@ -240,7 +240,7 @@ class _Reader:
         at, count = self._vector(table, name, field)
         if at + count * element > len(self.data):
             raise ValueError(f"{name}.{field} runs past the end of the file")
-        return self.data[at : at + count * element]
+        return bytes(self.data[at : at + count * element])
 
     def _structs(self, field: str, struct_name: str) -> list[dict[str, Any]]:
         step = size(struct_name)

@@ -56,7 +56,7 @@ def _wrong(name: str, fields: Mapping[str, Number]) -> str:
     return f"{name}.{missing} is missing"
 
 
-def unpack(name: str, data: bytes | memoryview, offset: int = 0) -> dict[str, Number]:
+def unpack(name: str, data: bytes | bytearray | memoryview, offset: int = 0) -> dict[str, Number]:
     """Fields of the struct `name` at `offset`, without the reserved ones."""
     code, names, _, _ = STRUCTS[name]
     values = struct.unpack_from(code, data, offset)

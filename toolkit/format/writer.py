@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import flatbuffers
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ..ir import Shape
 from . import names, program
 from .checksums import checksum_position, checksums
+from .flat import COUNT_BYTES, Table, follow, with_vectors
 from .model import (
     BLOB_ALIGN,
     IDENTIFIER,
@@ -54,6 +55,8 @@ class _Dims:
 def write(model: EdgeModel, checked: bool = True) -> bytes:
     """Serialize, with checksums if it is to be `checked` by them. Raises ValueError when a number
     does not fit the format."""
+    if model.blob and not checked:
+        return _with_blob(write(replace(model, blob=b""), False), model.blob)
     for what, things in (("tensors", model.tensors), ("operators", model.ops)):
         if len(things) > _LIMIT:
             raise ValueError(f"{len(things)} {what}: the format holds at most {_LIMIT}")
@@ -110,6 +113,14 @@ def write(model: EdgeModel, checked: bool = True) -> bytes:
         return _with_checksums(b.Output())
     with memoryview(b.Bytes) as whole:
         return bytes(whole[b.Head() :])
+
+
+def _with_blob(data: bytes, blob: bytes) -> bytes:
+    """The same file with a blob, which the writer puts last, where it has an empty one."""
+    root = Table(data, follow(data, 0))
+    field = root.field(SLOTS["Model"]["blob"])
+    at, _ = root.vector(field)
+    return with_vectors(data[: at - COUNT_BYTES], [field], [(len(blob), blob)])
 
 
 def _tensors(tensors: list[TensorRecord]) -> tuple[bytes, bytes, list[int]]:

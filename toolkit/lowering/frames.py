@@ -13,7 +13,7 @@ from itertools import count
 from typing import overload
 
 from ..format import program
-from ..format.flat import Table, follow
+from ..format.flat import COUNT_BYTES, Table, follow, with_vectors
 from ..format.model import EdgeModel, OpRecord, TensorRecord
 from ..format.program import Written
 from ..format.schema import SLOTS, STRUCTS
@@ -28,7 +28,6 @@ MOST = 32
 
 _UNFRAMED = frozenset({Branch.name, Loop.name, FakeQuantize.name})
 _TENSOR, _TENSOR_BYTES = STRUCTS["Tensor"][0], STRUCTS["Tensor"][2]
-_COUNT = struct.Struct("<I")
 
 _frames: dict[Hashable, _Frame] = {}
 
@@ -110,7 +109,7 @@ class _Frame:
             root.field(SLOTS["Model"][name]) for name in ("blob", "tensors", "program", "ops")
         ]
         blob, _ = root.vector(self._fields[0])
-        self._head = data[: blob - _COUNT.size]  # the writer puts the blob last
+        self._head = data[: blob - COUNT_BYTES]  # the writer puts the blob last
         at, size = root.vector(self._fields[1])
         records = data[at : at + size * _TENSOR_BYTES]
         self._types = [kind for *_, kind in struct.iter_unpack(_TENSOR, records)]
@@ -118,21 +117,16 @@ class _Frame:
     def file(self, blob: Blob, operators: Sequence[_Operator], values: Sequence[Value]) -> bytes:
         """A file of these constants, operators, and values that have records."""
         data, begins, _ = program.assembled(self._program(operators, values))
-        vectors: list[tuple[int, bytes | bytearray]] = [
-            (len(blob.data), blob.data),
-            (len(values), self._records(values)),
-            (len(data), data),
-            (len(begins), struct.pack(f"<{len(begins)}H", *begins)),
-        ]
-        head = bytearray(self._head)
-        parts: list[bytes | bytearray] = [head]
-        end = len(head)
-        for field, (size, vector) in zip(self._fields, vectors, strict=True):
-            _COUNT.pack_into(head, field, end - field)
-            pad = bytes(-len(vector) % _COUNT.size)
-            parts += [_COUNT.pack(size), vector, pad]
-            end += _COUNT.size + len(vector) + len(pad)
-        return b"".join(parts)
+        return with_vectors(
+            self._head,
+            self._fields,
+            [
+                (len(blob.data), blob.data),
+                (len(values), self._records(values)),
+                (len(data), data),
+                (len(begins), struct.pack(f"<{len(begins)}H", *begins)),
+            ],
+        )
 
     def _records(self, values: Sequence[Value]) -> bytes:
         numbers: list[float] = []

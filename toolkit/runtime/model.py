@@ -27,6 +27,7 @@ from ..preprocessing import Record, preprocessing_of
 from .operators import registered, taken_fault
 
 T = TypeVar("T")
+D = TypeVar("D", bytes, memoryview)
 
 _CACHE_LINE = 64
 _NO_OP = 0xFFFFFFFF
@@ -158,8 +159,7 @@ class Model:
 
     def parsed(self, constants: bool = True) -> EdgeModel:
         """All that the file holds, the `constants` if they are wanted. Raises UserError."""
-        data = self.data.tobytes()
-        return read(data, self.source, checked=self._checked, constants=constants)
+        return read(self.data.data, self.source, checked=self._checked, constants=constants)
 
     @cached_property
     def always_run(self) -> frozenset[int]:
@@ -267,7 +267,7 @@ class Model:
             )
         return tuple(found)
 
-    def _read(self, part: Callable[[bytes], T], data: bytes) -> T:
+    def _read(self, part: Callable[[D], T], data: D) -> T:
         """A part of the file that the runtime does not check."""
         try:
             return part(data)
@@ -309,7 +309,7 @@ class Model:
     @cached_property
     def preprocessing(self) -> dict[str, Record]:
         """By input, how it is made of pictures or sound, as the file says. Raises UserError."""
-        return preprocessing_of(self._read(provenance, self.data.tobytes()), self.source)
+        return preprocessing_of(self._read(provenance, self.data.data), self.source)
 
     def of_raw(self, feed: Any) -> Any:
         """The feed, with pixels (uint8) and sound (int16) made as the file says, where the input

@@ -24,8 +24,18 @@ static void block_plain(const int16_t *a, const int16_t *b, size_t pitch, int32_
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-__attribute__((target("avx2"))) static void block_avx2(const int16_t *a, const int16_t *b, size_t pitch, int32_t length,
-                                                       int32_t *out)
+#define AVX2 __attribute__((target("avx2")))
+
+/* The sums of each of four vectors of 8. */
+AVX2 static inline __m128i totals_of_four8(const __m256i *v)
+{
+    __m256i a = _mm256_add_epi32(_mm256_unpacklo_epi32(v[0], v[1]), _mm256_unpackhi_epi32(v[0], v[1]));
+    __m256i b = _mm256_add_epi32(_mm256_unpacklo_epi32(v[2], v[3]), _mm256_unpackhi_epi32(v[2], v[3]));
+    __m256i c = _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+    return _mm_add_epi32(_mm256_castsi256_si128(c), _mm256_extracti128_si256(c, 1));
+}
+
+AVX2 static void block_avx2(const int16_t *a, const int16_t *b, size_t pitch, int32_t length, int32_t *out)
 {
     for (int32_t i = 0; i < SIDE; i += 2, a += 2 * pitch, out += 2 * SIDE) {
         __m256i sums[2][SIDE];
@@ -39,12 +49,7 @@ __attribute__((target("avx2"))) static void block_avx2(const int16_t *a, const i
                 sums[1][j] = _mm256_add_epi32(sums[1][j], _mm256_madd_epi16(y, w));
             }
         }
-        for (int32_t j = 0; j < 2 * SIDE; j++) {
-            __m256i v = sums[j / SIDE][j % SIDE];
-            __m128i s = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-            s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
-            out[j] = _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
-        }
+        for (int32_t i = 0; i < 2; i++) _mm_storeu_si128((__m128i *)(out + i * SIDE), totals_of_four8(sums[i]));
     }
 }
 

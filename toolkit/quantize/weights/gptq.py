@@ -35,23 +35,29 @@ class Planes:
 
     def __init__(self, b: Reals, h: Reals) -> None:
         self.order = np.argsort(np.diagonal(h, axis1=1, axis2=2), axis=1, kind="stable")
-        each = zip(h, self.order, strict=True)
-        sorted_h = np.stack([one.take(order, 0).take(order, 1) for one, order in each])
-        self.r = cholesky(sorted_h, overwrite=True)
-        self.y = divided(np.take_along_axis(b, self.order[:, None, :], 2), self.r)
+        each = [one.take(order, 0).take(order, 1) for one, order in zip(h, self.order, strict=True)]
+        self.r = cholesky(each[0][None] if len(each) == 1 else np.stack(each), overwrite=True)
+        self.y = divided(_columns(b, self.order), self.r)
 
     def nearest(
         self, steps: Reals, limit: int, price: Reals | None = None, unit: Reals | None = None
     ) -> Reals:
         """Integers in [-limit, limit] by GPTQ, for b / unit [g, n, 1]. `price` is an additional
         cost of each integer, from -limit on."""
-        steps, y = np.take_along_axis(steps, self.order[:, None, :], 2), self.y
+        steps, y = _columns(steps, self.order), self.y
         z = linear_algebra.nearest_plane(
             y if unit is None else y / unit, self.r, steps, limit, price
         )
-        back = np.empty_like(z)
-        np.put_along_axis(back, np.broadcast_to(self.order[:, None, :], z.shape), z, 2)
-        return back
+        return _columns(z, np.argsort(self.order, axis=1))
+
+
+def _columns(x: Reals, order: NDArray[np.int64]) -> Reals:
+    """x [g, n, k] with the columns of each group in this order [g, k]."""
+    alone = len(order) == 1  # several times faster
+    found: Reals = (
+        x[0].take(order[0], 1)[None] if alone else np.take_along_axis(x, order[:, None, :], 2)
+    )
+    return found
 
 
 def nearest_plane(b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:

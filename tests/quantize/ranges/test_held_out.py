@@ -9,9 +9,11 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, calibrate
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.optimize import quantize_model
+from edgekit.toolkit.quantize.ranges import candidate_evaluation
 from edgekit.toolkit.quantize.ranges.held_out import (
     Candidate,
     held_out,
+    held_out_by,
     parts_of,
     ranges_without,
     surpasses_held_out,
@@ -102,6 +104,28 @@ def test_a_clear_difference_on_a_part_decides(net, factor, count, monkeypatch):
         decided = factor != 1.0 and count == 32  # parts of 4 samples are too small
         assert len(run) == (2 if decided else 2 * 4)
     assert trials.count == before + 4
+
+
+def test_a_file_runs_once_on_a_sample(net, monkeypatch):
+    """By whatever way its score is asked for; its figures are what needs it to run again."""
+    found, ran = calibrate(net, samples(32, 0)), []
+    seen = found.without(slice(0, 0))
+    plan = Plan(net, seen, Options(means=found.means()))
+    many = candidate_evaluation.run_many
+    monkeypatch.setattr(candidate_evaluation, "run_many",
+                        lambda session, feeds: ran.append(feeds := list(feeds)) or
+                        many(session, iter(feeds)))  # fmt: skip
+    trials = CandidateEvaluator(found, plan.graph)
+    score = trials.score(plan, seen)
+    same = CandidateEvaluator(found, plan.graph)
+    known = [same.score(plan, seen), held_out_by([plan], lambda _: seen, same)]
+    assert same.contend(plan, seen, score) is None  # it is no better
+    assert [len(feeds) for feeds in ran] == [32]
+    assert all(np.array_equal(one.noise, score.noise) for one in known)
+    trials.judge(plan.emit(seen, trial=True)[0], slice(1, None, 4))
+    assert [len(feeds) for feeds in ran] == [32, 8]
+    score.noise[:] = 0  # not what is known
+    assert trials.score(plan, seen).noise.all()
 
 
 def test_a_file_is_judged_once(net, monkeypatch):

@@ -60,7 +60,8 @@ class Calibration:
     """Statistics by tensor name, and every `step`-th sample. `ends` are the smallest and largest
     value of a tensor on each sample, alternating. `one_sided` are outputs of which the samples show
     one answer only, and `least` the ranges that the other one needs. `judged`: what files gave on
-    kept samples (CandidateEvaluator.judge)."""
+    kept samples (CandidateEvaluator.judge), and `noises`: their noise by checksum, [evaluation
+    points, kept samples], NaN where they have not run."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
@@ -72,6 +73,7 @@ class Calibration:
     least: dict[str, Range] = field(default_factory=dict, repr=False)
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
     judged: dict[Hashable, Judged] = field(default_factory=dict, init=False, repr=False)
+    noises: dict[bytes, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
 
     def observed(self, observer: str, tensor: str) -> Range:
         """The range of a tensor by one of OBSERVERS."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,9 @@ from ..outputs.signals import energies, variations
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 SIGNIFICANCE = 2.0
 """A gain counts if it exceeds this many standard errors."""
@@ -45,8 +50,8 @@ ENOUGH_DB, WORST_LOSS_DB = 20.0, 0.25
 is by the worst one."""
 NOTHING_DB = 1.0
 """SQNR of a useless output: all zeros have 0 dB."""
-MOST_JUDGED = 32
-"""Files and samples of which `judge` keeps what it found."""
+MOST_KNOWN = 32
+"""Files whose noise is kept, and files and samples of which `judge` keeps what it found."""
 LEAST, MOST = 1e-30, 1e60
 """Minimum noise (sum of squares), to avoid division by 0; float32 rounding makes more. Noise of
 outputs that are not finite, such as the logarithm of values rounded to 0."""
@@ -157,7 +162,8 @@ class CandidateEvaluator:
         self.kept, self.points = calibration.kept, calibration.points
         points = self.points if graph else []
         self.figures = Figures(graph or Graph([], [], []), points, self.kept)
-        self.count, self._judged = 0, calibration.judged
+        self.count, self._judged, self._noises = 0, calibration.judged, calibration.noises
+        self._files = WeakKeyDictionary[Session, bytes]()  # digests of files of lasting nodes
         self.truth = [self._views(p) for p in self.points]
         self.weights = level_weights(self.points, self.kept)
         self._measure_truth()
@@ -189,7 +195,7 @@ class CandidateEvaluator:
         fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
         fewer.truth = [views.numbered(at.tolist()) for views in self.truth]
-        fewer.weights, fewer._judged = self.weights[:, at], {}
+        fewer.weights, fewer._judged, fewer._noises = self.weights[:, at], {}, {}
         fewer._measure_truth()
         return fewer
 
@@ -244,26 +250,38 @@ class CandidateEvaluator:
         self.count += 1
         return self._run(self._open(graph, lasting), at)
 
-    def judge(self, graph: Graph, at: slice) -> tuple[NDArray[np.float64], Rows]:
+    def judge(
+        self, graph: Graph, at: slice, figures: bool = True
+    ) -> tuple[NDArray[np.float64], Rows]:
         """The noise of such a graph, of lasting nodes, and the rows of `figures`, on the samples at
-        `at`: those of the same file are known."""
+        `at`: those of the same file are known. Unless `figures`, rows may be empty."""
         self.count += 1
         session = self._open(graph, lasting=True, also=self.figures.points)
-        key = sha256(session.model.data.data).digest(), at.start, at.step, self.figures.key
+        key = self._files[session], at.start, at.step, self.figures.key
         found = self._judged.pop(key, None)
         if found is None:
+            if not figures and (known := self._noise_known(session, at)) is not None:
+                return known, np.empty((known.shape[1], 0))
             rows: list[Rows] = []
             noise = self._run(session, at, rows)
             found = noise, np.concatenate(rows)
-        self._judged[key] = found
-        for oldest in [*self._judged][:-MOST_JUDGED]:
-            del self._judged[oldest]
+        _keep(self._judged, key, found)
         return found
 
     def _open(
         self, graph: Graph, lasting: bool = False, also: Sequence[EvaluationPoint] = ()
     ) -> Session:
-        return open_once(with_evaluation_points(graph, [*self.points, *also]), lasting)
+        session = open_once(with_evaluation_points(graph, [*self.points, *also]), lasting)
+        if lasting:
+            self._files[session] = key = sha256(session.model.data.data).digest()
+            none = np.full((len(self.points), len(self.kept)), np.nan)
+            _keep(self._noises, key, self._noises.pop(key, none))
+        return session
+
+    def _noise_known(self, session: Session, at: slice) -> NDArray[np.float64] | None:
+        """The noise on the samples at `at` of a file that has run on them."""
+        known = self._noises.get(self._files.get(session, b""))
+        return None if known is None or np.isnan(known[:, at]).any() else known[:, at].copy()
 
     def contend(self, plan: Plan, ranges: Ranges, champion: Score) -> Score | None:
         """The score of the graph that `plan` makes of `ranges`; None if it is significantly worse
@@ -324,7 +342,10 @@ class CandidateEvaluator:
     def _run(
         self, session: Session, at: slice = slice(None), rows: list[Rows] | None = None
     ) -> NDArray[np.float64]:
-        """The noise on the samples at `at`; those of `figures` are added to `rows`."""
+        """The noise on the samples at `at`; those of `figures` are added to `rows`. A file runs
+        on a sample once, unless its rows are asked for."""
+        if rows is None and (known := self._noise_known(session, at)) is not None:
+            return known
         samples = range(len(self.kept))[at]
         noise = np.zeros((len(self.points), len(samples)))
         first = 0
@@ -334,6 +355,8 @@ class CandidateEvaluator:
             if rows is not None:
                 truth = [self.kept[i].at_points for i in samples[places]]
                 rows.append(self.figures.rows(truth, got))
+        if (key := self._files.get(session)) in self._noises:
+            self._noises[key][:, at] = noise
         return noise
 
     def _add(
@@ -361,3 +384,10 @@ class CandidateEvaluator:
             for k, array in enumerate(session.to_raw(self.kept[i].inputs)):
                 known[i, k] = array
         return [known[i, k] for k in range(len(session.inputs))]
+
+
+def _keep(known: dict[K, V], key: K, found: V) -> None:
+    """Keep what was found as the newest."""
+    known[key] = found
+    while len(known) > MOST_KNOWN:
+        del known[next(iter(known))]

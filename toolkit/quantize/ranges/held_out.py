@@ -70,20 +70,17 @@ def held_out_by(
 ) -> Score:
     """The score of each part of the samples with the ranges `without` it. `plans` has one plan, or
     one for each fold."""
-    return _told(plans, without, trials)[0]
+    noise = np.zeros((len(trials.points), len(trials.kept)))
+    for at, part, _ in _judged_by_part(plans, without, trials, figures=False):
+        noise[:, at] = part
+    return Score(noise, trials.signal, trials.variation)
 
 
 def held_out_figures(
     plans: Sequence[Plan], ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator
 ) -> tuple[Score, Rows]:
     """As held_out, with the rows of the `figures` of `trials`, of all samples."""
-    return _told(plans, partial(ranges_without, calibration, ranges), trials)
-
-
-def _told(
-    plans: Sequence[Plan], without: Callable[[slice], Ranges], trials: CandidateEvaluator
-) -> tuple[Score, Rows]:
-    parts = list(_judged_by_part(plans, without, trials))
+    parts = list(_judged_by_part(plans, partial(ranges_without, calibration, ranges), trials))
     rows = np.zeros((len(trials.kept), max((part.shape[1] for _, _, part in parts), default=0)))
     noise = np.zeros((len(trials.points), len(trials.kept)))
     for at, part, of_part in parts:
@@ -92,14 +89,18 @@ def _told(
 
 
 def _judged_by_part(
-    plans: Sequence[Plan], without: Callable[[slice], Ranges], trials: CandidateEvaluator
+    plans: Sequence[Plan],
+    without: Callable[[slice], Ranges],
+    trials: CandidateEvaluator,
+    figures: bool = True,
 ) -> Iterator[tuple[slice, NDArray[np.float64], Rows]]:
     """Places of each part of the samples, the noise and the rows of figures there, as for
-    held_out_by. All parts together count as one trial: they run each sample once."""
+    held_out_by. All parts together count as one trial: they run each sample once. Unless `figures`,
+    rows may be empty."""
     trials.count += 1
     for fold, at in parts_of(len(trials.kept)):
         graph, _ = plans[fold % len(plans)].emit(without(at), trial=True)
-        noise, rows = trials.judge(graph, at)
+        noise, rows = trials.judge(graph, at, figures)
         trials.count -= 1
         yield at, noise, rows
 
@@ -115,7 +116,8 @@ class Candidate:
     def noise(self, trials: CandidateEvaluator) -> Iterator[NDArray[np.float64]]:
         """The noise of each part of the samples, with ranges from the others."""
         without = partial(ranges_without, self.calibration, self.ranges)
-        return (noise for _, noise, _ in _judged_by_part(self.plans, without, trials))
+        parts = _judged_by_part(self.plans, without, trials, figures=False)
+        return (noise for _, noise, _ in parts)
 
 
 def surpasses_held_out(found: Candidate, other: Candidate, trials: CandidateEvaluator) -> bool:

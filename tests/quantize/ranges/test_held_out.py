@@ -17,6 +17,7 @@ from edgekit.toolkit.quantize.ranges.held_out import (
     parts_of,
     ranges_without,
     surpasses_held_out,
+    unclipped,
 )
 
 OPEN = {"act_min": -np.inf, "act_max": np.inf}
@@ -104,6 +105,34 @@ def test_a_clear_difference_on_a_part_decides(net, factor, count, monkeypatch):
         decided = factor != 1.0 and count == 32  # parts of 4 samples are too small
         assert len(run) == (2 if decided else 2 * 4)
     assert trials.count == before + 4
+
+
+@pytest.mark.parametrize(("factor", "parts"), [(0.5, 1), (1.0, 0), (1.2, 0)])
+def test_ranges_that_surely_gain_nothing_by_clipping_are_widened_by_the_first_part(
+    net, monkeypatch, factor, parts
+):
+    found = calibrate(net, samples(32, 0))
+    seen = found.without(slice(0, 0))
+    given = {name: (factor * low, factor * high) for name, (low, high) in seen.items()}
+    plan, run = Plan(net, seen, Options(means=found.means())), []
+    judge = CandidateEvaluator.judge
+    monkeypatch.setattr(CandidateEvaluator, "judge", lambda *a: run.append(a[2]) or judge(*a))
+    wider = unclipped(plan, given, found, CandidateEvaluator(found, plan.graph))
+    assert wider == (seen if parts else None)
+    assert len(run) == 2 * parts  # of both ranges; none where nothing is clipped
+
+
+def test_ranges_stay_clipped_if_all_samples_together_gain_by_it(net, monkeypatch):
+    """Here the measure is a fake one: clipping gains 2 dB on each sample."""
+    found = calibrate(net, samples(32, 0))
+    seen = found.without(slice(0, 0))
+    half = {name: (low / 2, high / 2) for name, (low, high) in seen.items()}
+    plan, trials = Plan(net, seen, Options(means=found.means())), CandidateEvaluator(found)
+    levels = iter([1.0, 10**0.2] * 4)
+    monkeypatch.setattr(trials, "judge", lambda graph, at, figures: (
+        np.full((len(trials.points), 8), next(levels)), np.empty((8, 0))))  # fmt: skip
+    assert unclipped(plan, half, found, trials) is None
+    assert next(levels, None) is None  # every part of both was asked for
 
 
 def test_a_file_runs_once_on_a_sample(net, monkeypatch):

@@ -133,6 +133,12 @@ class Score:
         error = float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
         return float(gains.mean()) > max(margin_db, errors * error)
 
+    def gains_less(self, other: Score, than_db: float) -> bool:
+        """Whether the mean gain is significantly less than this."""
+        gains = self.gains(other)
+        error = float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
+        return float(gains.mean()) + SIGNIFICANCE * error < than_db
+
     def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
         """Whether it is better by `margin_db` in total, and significantly; False without samples or
         evaluation points. A result worse than all zeros is not improved by clipping everything, and

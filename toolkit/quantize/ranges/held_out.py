@@ -18,7 +18,7 @@ from ..scheme.options import Range, Ranges
 from ..scheme.plan import Plan
 from ..scheme.qparams import widen
 from .calibration import Calibration
-from .candidate_evaluation import CandidateEvaluator, Score
+from .candidate_evaluation import SIGNIFICANCE, CandidateEvaluator, Score
 from .range_search import fixed_ranges
 
 PARTS = 4
@@ -120,31 +120,45 @@ class Candidate:
         return (noise for _, noise, _ in parts)
 
 
-def surpasses_held_out(found: Candidate, other: Candidate, trials: CandidateEvaluator) -> bool:
-    """Whether `found` is better than `other` on held-out samples. If the first part of them shows
-    a significant difference, the others are not run."""
+def _compared(
+    found: Candidate, other: Candidate, trials: CandidateEvaluator
+) -> Iterator[tuple[Score, Score, bool]]:
+    """The scores of both on the first part of held-out samples, if it has ENOUGH, and on all of
+    them, and which of these. What is not asked for does not run."""
     mine, others = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
     for a, b in zip(found.noise(trials), other.noise(trials), strict=True):
         mine.append(a)
         others.append(b)
         if len(mine) == 1 and a.shape[1] >= ENOUGH:
-            first, second = Score(a, trials.signal), Score(b, trials.signal)
-            if first.surpasses(second, 0.0):
-                return True
-            if second.surpasses(first, 0.0):
-                return False
+            yield Score(a, trials.signal), Score(b, trials.signal), False
     whole, rest = (Score(np.concatenate(n, axis=1), trials.signal) for n in (mine, others))
-    return whole.surpasses(rest, 0.0, 0.0)
+    yield whole, rest, True
+
+
+def surpasses_held_out(found: Candidate, other: Candidate, trials: CandidateEvaluator) -> bool:
+    """Whether `found` is better than `other` on held-out samples. If the first part of them shows
+    a significant difference, the others are not run."""
+    for mine, others, every in _compared(found, other, trials):
+        better = mine.surpasses(others, 0.0, 0.0 if every else SIGNIFICANCE)
+        if every or better or others.surpasses(mine, 0.0):
+            return better
+    raise AssertionError("all samples were compared")
 
 
 def unclipped(
     plan: Plan, ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator
 ) -> dict[str, Range] | None:
     """`ranges` widened to min-max; None if nothing is clipped, or if clipping gains at least
-    CLIPPED_GAIN_DB: searched ranges are optimized for the samples that chose them."""
+    CLIPPED_GAIN_DB: searched ranges are optimized for the samples that chose them. If the first
+    part of the samples surely gains less, the others are not run."""
     seen = fixed_ranges(calibration, "minmax")
     wider = {n: widen(r, seen.get(n, r)) for n, r in ranges.items()}
     if wider == ranges or len(trials.kept) < 2:
         return None
-    now, safe = (held_out([plan], r, calibration, trials) for r in (ranges, wider))
-    return wider if now.mean_db < safe.mean_db + CLIPPED_GAIN_DB else None
+    now, safe = (Candidate([plan], r, calibration) for r in (ranges, wider))
+    for clipped, whole, every in _compared(now, safe, trials):
+        if every and clipped.mean_db >= whole.mean_db + CLIPPED_GAIN_DB:
+            return None
+        if every or clipped.gains_less(whole, CLIPPED_GAIN_DB):
+            break
+    return wider

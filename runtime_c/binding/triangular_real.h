@@ -166,4 +166,91 @@ void OF(ek_divide_transposed)(REAL *y, const REAL *r, int32_t groups, int32_t n,
         solve_backwards(y + (size_t)g * n * k, r + (size_t)g * k * k, n, k, divide_transposed, &of);
 }
 
+/* Integers that are tried at a price: the nearest, those around it, and 0. */
+enum { NEARER = 4 };
+
+static double rounded(double v, double limit)
+{
+    v = rint(v);
+    return v < -limit ? -limit : v > limit ? limit : v;
+}
+
+/* The same without a call: what is added makes numbers below 2^51 whole. */
+static inline double quickly_rounded(double v, double limit)
+{
+    v = v < -limit ? -limit : v > limit ? limit : v;
+    return v + 6755399441055744.0 - 6755399441055744.0;
+}
+
+/* The integer near v that makes curve (z - v)^2 + price[z] least: of those around v, and of those nearer 0. */
+static double cheapest(double v, double limit, double curve, const double *price)
+{
+    if (!price) return quickly_rounded(v, limit);
+    double nearest = rounded(v, limit), best = nearest, least = INFINITY;
+    for (int32_t i = -1; i <= NEARER; i++) {
+        double z = i == NEARER ? 0 : rounded(nearest - copysign(i, nearest), limit);
+        double cost = curve * (z - v) * (z - v) + price[(int32_t)z];
+        if (cost < least) {
+            least = cost;
+            best = z;
+        }
+    }
+    return best;
+}
+
+typedef struct {
+    const REAL *steps;
+    const double *price;
+    REAL *z;
+    double limit;
+    int32_t n, k;
+} rounding;
+
+/* y becomes what the integers stand for. */
+static void round_columns(const void *context, int32_t start, int32_t end, REAL *y, const REAL *t)
+{
+    const rounding *to = context;
+    for (int32_t i = 0; i < to->n; i++) {
+        size_t at = (size_t)i * to->k + start;
+        REAL *row = y + at;
+        for (int32_t j = end - start - 1; j >= 0; j--) {
+            REAL step = to->steps[at + j], plane = t[j * BLOCK + j] * step;
+            REAL whole = (REAL)cheapest(row[j] / plane, to->limit, plane * plane, to->price);
+            to->z[at + j] = whole;
+            row[j] = whole * step;
+            add_few(row, -row[j], t + j * BLOCK, j);
+        }
+    }
+}
+
+void OF(ek_nearest_plane)(REAL *y, const REAL *r, const REAL *steps, int32_t n, int32_t k, double limit,
+                          const double *price, REAL *z)
+{
+    rounding to = { steps, price, z, limit, n, k };
+    solve_backwards(y, r, n, k, round_columns, &to);
+}
+
+void OF(ek_descend)(REAL *z, REAL *gradient, const REAL *h, const REAL *steps, int32_t n, int32_t k, double limit,
+                    const double *price, int32_t sweeps)
+{
+    for (int32_t i = 0; i < n; i++) {
+        REAL *row = gradient + (size_t)i * k, *whole = z + (size_t)i * k;
+        const REAL *step = steps + (size_t)i * k;
+        int moved = 1;
+        for (int32_t sweep = 0; moved && sweep < sweeps; sweep++) {
+            moved = 0;
+            for (int32_t j = 0; j < k; j++) {
+                REAL curve = h[(size_t)j * k + j] * step[j];
+                REAL best = (REAL)cheapest(whole[j] - row[j] / curve, limit, curve * step[j], price);
+                REAL move = best - whole[j];
+                if (move != 0) {
+                    moved = 1;
+                    whole[j] += move;
+                    OF(ek_add_row)(row, move * step[j], h + (size_t)j * k, k);
+                }
+            }
+        }
+    }
+}
+
 #endif

@@ -6,15 +6,17 @@ b' (plus a constant), where h is the second moment of the inputs and b the produ
 weights with the inputs' moments. Two methods run in sequence:
 
 - GPTQ (Frantar et al. 2022, arXiv:2210.17323): weights are rounded one by one, and those that
-follow compensate the error of those before. Implemented as Babai's nearest-plane algorithm, which
-is equivalent (arXiv:2507.18553) and needs no matrix inverse. - Coordinate descent: each weight in
-turn takes its best integer, until none changes.
+  follow compensate the error of those before. Implemented as Babai's nearest-plane algorithm, which
+  is equivalent (arXiv:2507.18553) and needs no matrix inverse.
+- Coordinate descent: each weight in turn takes its best integer, until none changes.
 
 Sums have a fixed order (runtime/linear_algebra.py), so the same input gives the same integers,
-independent of the BLAS and the number of threads.
+independent of the BLAS and the number of threads. All numbers are float64, or float32.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from ...runtime.linear_algebra import R, cholesky, divided, divided_transposed, 
 
 __all__ = ["best_factor", "cholesky", "descend", "error", "nearest_plane", "product", "unrounded"]
 
-Reals = NDArray[np.float64]
+Reals = NDArray[Any]
 
 SWEEPS = 8
 """Maximum number of sweeps of coordinate descent."""

@@ -29,6 +29,8 @@ TRIED = 64
 """The maximum number of weight rows per group used for cross-validation."""
 TOGETHER = 1 << 17
 """Numbers in the matrices of parts that are left out together."""
+HELD_BYTES = 5 << 17
+"""Bytes of the matrices of a part up to which they stay in memory."""
 ROUNDED = 1e-6
 """What float32 leaves of sums that cancel, relative to the powers of all samples: the rest of them
 may be constant."""
@@ -46,15 +48,15 @@ def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, Momen
     summed over the parts left out. It is rounded to 1/64. `real` are the weights, rows of k, group
     by group.
     """
-    seen, matrices = list[_Part](), FiledArrays[int]()
+    seen, kept, filed = list[_Part](), dict[int, Array](), FiledArrays[int]()
 
     def see(part: MomentSums) -> MomentSums:
-        matrices[len(seen)] = part.qq
+        (kept if part.qq.nbytes <= HELD_BYTES else filed)[len(seen)] = part.qq
         seen.append(_Part.of(part, _tried(real, part)))
         return part
 
     whole = total(map(see, parts))
-    return _carried(_tried(real, whole), whole, seen, matrices), whole
+    return _carried(_tried(real, whole), whole, seen, kept or filed), whole
 
 
 def _carried(

@@ -85,12 +85,12 @@ class ActivationStatistics:
             "weights": simulated(simulated_model, self.apart.only(self.all.weights, {})),
             "activations": simulated(simulated_model, self.all.only({}, self.all.tensors)),
         }
-        self.scores |= {which: self.trials.measure(graph) for which, graph in self._partly.items()}
+        self.scores |= {w: self.trials.measure(g, lasting=True) for w, g in self._partly.items()}
 
     def _apart(self, biases: Mapping[str, Mapping[int, Array]]) -> Rounding:
         """If the network is better with these biases, the file's have an error of their own."""
         apart = replace(self.all, constants=biases)
-        score = self.trials.measure(simulated(self.simulated_model, apart))
+        score = self.trials.measure(simulated(self.simulated_model, apart), lasting=True)
         return self.all if score.beats(self.scores["file"], 0.0) else apart
 
     def watch(self, names: Collection[str]) -> None:

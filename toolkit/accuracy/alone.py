@@ -55,7 +55,8 @@ def scores_alone(
     each_in_turn(run, (branches, rounded), range(len(trials.kept)), others)
     found = {n: Score(noise[n], trials.signal, trials.variation) for n in names}
     for name in missed:  # within branches and loops
-        found[name] = trials.measure(simulated(model, everything.only({name}, {name})))
+        graph = simulated(model, everything.only({name}, {name}))
+        found[name] = trials.measure(graph, lasting=True)
     return found
 
 

@@ -191,7 +191,7 @@ class _Explainer:
         return names, self._samples_for(len(names), work, ALONE)
 
     def _measure(self, rounding: Rounding) -> Score:
-        return self.trials.measure(simulated(self.simulated_model, rounding))
+        return self.trials.measure(simulated(self.simulated_model, rounding), lasting=True)
 
     def _of_file(self) -> Score:
         """The file's own score, on the samples that remedies are tried on."""

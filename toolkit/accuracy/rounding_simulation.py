@@ -58,7 +58,8 @@ def sources(simulated_model: SimulatedModel) -> Rounding:
 
 
 def simulated(simulated_model: SimulatedModel, rounding: Rounding) -> Graph:
-    """The float graph of `simulated_model`, rounded so; its tensors keep their names."""
+    """The float graph of `simulated_model`, rounded so, of lasting nodes; its tensors keep their
+    names."""
     return _Simulation(simulated_model, rounding).run()
 
 
@@ -97,16 +98,19 @@ def _constants(model: SimulatedModel, rounding: Rounding, name: str) -> dict[int
 
 
 class _Simulation(Simulation):
+    lasting = True
+
     def __init__(self, simulated_model: SimulatedModel, rounding: Rounding) -> None:
         self.simulated_model = simulated_model
         quant = {n: rounding.quant.get(n) or simulated_model.quant[n] for n in rounding.tensors}
         constants = {n: _constants(simulated_model, rounding, n) for n in rounding.weights}
-        super().__init__(simulated_model.graph, quant, constants, rounding.factors)
+        once = simulated_model.once if self.lasting else None
+        super().__init__(simulated_model.graph, quant, constants, rounding.factors, once)
 
     def read(self, node: Node, v: Value) -> Value:
+        name, now = v.name, self.now(v)
         if v.const is not None or v.dtype != FLOAT:
-            return v
-        name, now = self.names.get(v, v.name), self.rounded.get(v, v)
+            return now
         op = self.simulated_model.runs_as.get(node.output.name)
         if op is None or op.name in self.simulated_model.floats:
             return now
@@ -116,10 +120,12 @@ class _Simulation(Simulation):
                 return self.rounding_of(now, extra)
         root = self.simulated_model.roots.get(op.name, name)
         inside = op.kind in TABLES and root not in (name, form)
-        return v if inside else now  # nothing within a table is rounded
+        return self.made.get(v, v) if inside else now  # nothing within a table is rounded
 
 
 class _Copies(_Simulation):
+    lasting = False
+
     def rounding_of(self, v: Value, name: str) -> Value:
         if name not in self._inserted:
             self._inserted[name] = Value(name, v.type)

@@ -21,6 +21,7 @@ from ..numerics import INTEGERS
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..quantize import prepared_floats
+from ..quantize.scheme.reuse import Reuse
 from ..quantize.weights.bias_correction import mean_output
 from .side_by_side import kept_channels
 from .softmax_resolution import source_of
@@ -37,6 +38,7 @@ class SimulatedModel:
                in place of the float constant, in real numbers
     kept       channels that the file has of a tensor, where it lost some
     floats     operators of the file that read or make float32
+    once       what simulations of it have in common
     """
 
     graph: Graph
@@ -45,6 +47,7 @@ class SimulatedModel:
     constants: dict[str, dict[int, Array]] = field(default_factory=dict)
     kept: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     floats: set[str] = field(default_factory=set)
+    once: Reuse = field(default_factory=Reuse)
 
     @cached_property
     def made_by(self) -> dict[Value, Node]:

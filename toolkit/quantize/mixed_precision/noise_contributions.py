@@ -21,6 +21,7 @@ from ..ranges.rounding_noise import rounding_noise
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from ..scheme.quantizable_groups import QuantizableGroup
+from ..scheme.reuse import Reuse
 from ..scheme.simulation import Simulation
 from ..weights.layer_weights import LayerWeights
 
@@ -45,6 +46,7 @@ class NoiseContributions:
         self.quants = plan.params(ranges)
         self.made = {v.name: u for u in plan.groups for v in u.outputs}
         self._known: dict[frozenset[str], Noise] = {}
+        self._once = Reuse()
 
     def of_tensors(self, names: Iterable[str]) -> Noise:
         """The noise of rounding these tensors to int8."""
@@ -93,8 +95,8 @@ class NoiseContributions:
     def _noise(
         self, rounded: Mapping[str, QuantParams], constants: Mapping[str, Mapping[int, Array]]
     ) -> Noise:
-        graph = Simulation(self.plan.graph, rounded, constants).run()
-        noise: Noise = self.trials.measure(graph).noise.sum(axis=1)
+        graph = Simulation(self.plan.graph, rounded, constants, once=self._once).run()
+        noise: Noise = self.trials.measure(graph, lasting=True).noise.sum(axis=1)
         return noise
 
 

@@ -229,9 +229,10 @@ class CandidateEvaluator:
         graph, _ = plan.emit(ranges, trial=True)
         return Score(self._run(self._open(graph, lasting=True)), self.signal, self.variation)
 
-    def measure(self, graph: Graph) -> Score:
-        """The score of a graph that contains the evaluated tensors by name."""
-        return Score(self.noise(graph), self.signal, self.variation)
+    def measure(self, graph: Graph, lasting: bool = False) -> Score:
+        """The score of a graph that contains the evaluated tensors by name; `lasting` as for
+        open_once."""
+        return Score(self.noise(graph, lasting=lasting), self.signal, self.variation)
 
     def noise_on(self, i: int) -> Callable[[Mapping[str, Array]], NDArray[np.float64]]:
         """A function that computes the noise [evaluation points] of a graph's tensors on sample

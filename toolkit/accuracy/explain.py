@@ -120,7 +120,7 @@ class _Explainer:
         chosen, count = self._affordable(names)
         everything = self.activations.trials
         self.trials = everything.on(count)
-        return_freed()
+        self.simulated_model.forget()
         self._run_alone(chosen)
         return_freed()
         costs = {n: _cost(s) for n, s in self.alone.items()}

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..build import forget_lasting
 from ..errors import UserError
 from ..format.model import ABSENT, NUMPY_OF, EdgeModel, OpRecord, TensorRecord
 from ..format.schema import DType, Place
@@ -23,6 +24,7 @@ from ..ops._weighted import WeightedOp
 from ..quantize import prepared_floats
 from ..quantize.scheme.reuse import Reuse
 from ..quantize.weights.bias_correction import mean_output
+from ..runtime import return_freed
 from .side_by_side import kept_channels
 from .softmax_resolution import source_of
 
@@ -76,6 +78,12 @@ class SimulatedModel:
         names = {io.tensor: values[io.name] for io in self.model.inputs if io.name in values}
         names |= {t: op.name for op in self.model.ops for t in op.outputs[:1]}
         return {op.name: names[op.inputs[0]] for op in self.model.ops if op.inputs[0] in names}
+
+    def forget(self) -> None:
+        """Let go of what simulations have in common, and of what that is in files."""
+        self.once.clear()
+        forget_lasting()
+        return_freed()
 
     def source(self, v: Value) -> Value:
         """The tensor whose bytes `v` is: a Reshape does not run."""

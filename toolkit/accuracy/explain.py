@@ -116,11 +116,11 @@ class _Explainer:
 
     def run(self, feeds: int) -> Explanation:
         names = self._names
-        return_freed()
+        self.simulated_model.forget()
         chosen, count = self._affordable(names)
         everything = self.activations.trials
         self.trials = everything.on(count)
-        self.simulated_model.forget()
+        return_freed()
         self._run_alone(chosen)
         return_freed()
         costs = {n: _cost(s) for n, s in self.alone.items()}

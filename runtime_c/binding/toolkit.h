@@ -103,15 +103,11 @@ void ek_divide_transposed_f32(float *y, const float *r, int32_t groups, int32_t 
    near the nearest. */
 void ek_nearest_plane_f64(double *y, const double *r, const double *steps, int32_t n, int32_t k, double limit,
                           const double *price, double *z);
-void ek_nearest_plane_f32(float *y, const float *r, const float *steps, int32_t n, int32_t k, double limit,
-                          const double *price, float *z);
 
 /* Coordinate descent from z [n, k], in place, at most `sweeps` times; gradient [n, k] = z * steps h - b, kept so;
    `price` as above. */
 void ek_descend_f64(double *z, double *gradient, const double *h, const double *steps, int32_t n, int32_t k,
                     double limit, const double *price, int32_t sweeps);
-void ek_descend_f32(float *z, float *gradient, const float *h, const float *steps, int32_t n, int32_t k, double limit,
-                    const double *price, int32_t sweeps);
 
 /* For each of n rows of magnitudes [n, k], whose largest is `limit` times the scale given: the part of this scale, one
    of `fractions`, that rounds them with the least squared error, weighed by `counts` [n, k] unless NULL. */

@@ -125,18 +125,18 @@ def _solved(name: str, b: NDArray[R], r: NDArray[R]) -> NDArray[R]:
 
 
 def nearest_plane(
-    y: NDArray[R], r: NDArray[R], steps: NDArray[R], limit: int, price: Reals | None = None
-) -> NDArray[R]:
+    y: Reals, r: Reals, steps: Reals, limit: int, price: Reals | None = None
+) -> Reals:
     """Integers in [-limit, limit] whose `steps` times r come closest to y [g, n, k], last first;
     `price` [2 * limit + 1] is what each of them costs beside its squared error."""
-    y, r, steps = np.array(y, order="C"), np.ascontiguousarray(r), np.ascontiguousarray(steps)
-    found, nearest = np.empty_like(y), _of("ek_nearest_plane", y)
+    y, r, steps = np.array(y, np.float64, order="C"), reals(r), reals(steps)
+    found: Reals = np.empty_like(y)
     costs, middle = _price(price, limit)
 
     def some(g: slice, n: slice) -> None:
         for one, upper, unit, z in zip(y[g, n], r[g], steps[g, n], found[g, n], strict=True):
             pointers = real(one), real(upper), real(unit)
-            nearest(*pointers, *one.shape, limit, middle, real(z))
+            lib.ek_nearest_plane_f64(*pointers, *one.shape, limit, middle, real(z))
 
     _share_rows(some, y.shape, y.shape[2])
     del costs
@@ -144,24 +144,24 @@ def nearest_plane(
 
 
 def descend(
-    z: NDArray[R],
-    gradient: NDArray[R],
-    h: NDArray[R],
-    steps: NDArray[R],
+    z: Reals,
+    gradient: Reals,
+    h: Reals,
+    steps: Reals,
     limit: int,
     sweeps: int,
     price: Reals | None = None,
-) -> tuple[NDArray[R], NDArray[R]]:
+) -> tuple[Reals, Reals]:
     """(z [g, n, k] after coordinate descent, its gradient), from z and its gradient; `price` as for
     nearest_plane."""
-    z, gradient = np.array(z, order="C"), np.array(gradient, order="C")
-    h, steps = np.ascontiguousarray(h), np.ascontiguousarray(steps)
-    go, (costs, middle) = _of("ek_descend", z), _price(price, limit)
+    z, gradient = (np.array(v, np.float64, order="C") for v in (z, gradient))
+    h, steps = reals(h), reals(steps)
+    costs, middle = _price(price, limit)
 
     def some(g: slice, n: slice) -> None:
         for one, slope, curve, unit in zip(z[g, n], gradient[g, n], h[g], steps[g, n], strict=True):
             pointers = (real(v) for v in (one, slope, curve, unit))
-            go(*pointers, *one.shape, limit, middle, sweeps)
+            lib.ek_descend_f64(*pointers, *one.shape, limit, middle, sweeps)
 
     _share_rows(some, z.shape, z.shape[2])
     del costs

@@ -108,12 +108,9 @@ def _round_for(
     progress: Progress | None,
     method: str,
 ) -> list[RoundedWeights]:
-    """`round_weights` on each subset of the samples in `chosen`, in one pass over the nodes. Only
-    the first ones are kept, the others judged."""
+    """`round_weights` on each subset of the samples in `chosen`, in one pass over the nodes."""
     through, nodes = method == "adaround", rounded_nodes(plan)
     rounds = [_Round(plan, ranges, some, samples, through) for some in chosen]
-    for one in rounds[1:]:
-        one.single = not through
     floats = _Floats(plan.graph, samples, through)
     beside = max(BESIDE, sum(v.const.nbytes for v in plan.graph.values() if v.const is not None))
     for i, node in enumerate(nodes):
@@ -177,7 +174,6 @@ class _Round:
         self.plan, self.ranges, self.chosen, self.through = plan, ranges, chosen, through
         self.run = LayerExecutor([samples[i] for i in chosen])
         self.parts = max(2, PARTS * len(chosen) // len(samples))
-        self.single = False  # in float32, where that is possible
         self.found: dict[tuple[str, int], QuantizedWeights] = {}
         self._graph: Graph | None = None
 
@@ -212,8 +208,6 @@ class _Round:
             grid = WeightQuantizer(linear.form, linear.shape[1], scales)
             rounded = with_bias(linear, about, grid, z)
         else:
-            if self.single and linear.form.bits == 8 and linear.kept is None:
-                about = about.single()
             rounded = round_layer(linear, seen.floor, about, carried)
             if self.through:
                 rounded = through_clamp(linear, rounded, seen.inputs, about, carried, made)

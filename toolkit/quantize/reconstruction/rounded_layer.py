@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,7 @@ from ..weights.weight_quantizer import (
 from .observed_inputs import LayerInputs
 from .second_moments import MomentSums, SecondMoments, held
 
-Reals = NDArray[Any]
-"""float64, or float32 where second moments are."""
+Reals = NDArray[np.float64]
 
 FACTORS = (1.0, 0.85, 1.15)
 """Factors tried on the scales of weights below 8 bits; the best is kept for each channel."""
@@ -42,7 +40,7 @@ def _second(seen: SecondMoments) -> Reals:
 def real_weights(linear: LayerWeights, seen: SecondMoments | MomentSums) -> Reals:
     """The float weights, [groups, channels per group, k]."""
     groups, k = seen.q.shape
-    return linear.rows.reshape(groups, -1, k).astype(seen.qq.dtype, copy=False)
+    return linear.rows.reshape(groups, -1, k)
 
 
 def quadratic_form(
@@ -167,7 +165,7 @@ def _solve(
     grid: WeightQuantizer, b: Reals, h: Reals, floor: Reals
 ) -> tuple[WeightQuantizer, Reals, Reals]:
     """The grid (scales adapted to weights below 8 bits), the integers, and the error per row."""
-    steps, limit = grid.steps.reshape(b.shape).astype(b.dtype, copy=False), grid.form.limit
+    steps, limit = grid.steps.reshape(b.shape), grid.form.limit
     z = gptq.nearest_plane(b, h, steps, limit)
     vh = gptq.descend(z, b, h, steps, limit)
     if grid.form.bits < 8:

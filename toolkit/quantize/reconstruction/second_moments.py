@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from ...runtime import whole_sums
 from ...runtime.whole_sums import Whole
 from .observed_inputs import FINE, LayerInputs
 
-Reals = NDArray[Any]
+Reals = NDArray[np.float64]
 Sums = NDArray[np.int64]
 
 FEW = 2
@@ -47,12 +46,6 @@ class SecondMoments:
     q: Reals
     x: Reals
     certain: float
-
-    def single(self) -> SecondMoments:
-        """The same with matrices in float32: good for weights that are judged and not kept, in half
-        the time."""
-        qq, xq = (m.astype(np.float32) for m in (self.qq, self.xq))
-        return replace(self, qq=qq, xq=xq)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,10 @@ weights with the inputs' moments. Two methods run in sequence:
 - Coordinate descent: each weight in turn takes its best integer, until none changes.
 
 Sums have a fixed order (runtime/linear_algebra.py), so the same input gives the same integers,
-independent of the BLAS and the number of threads. All numbers are float64, or float32.
+independent of the BLAS and the number of threads.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ from ...runtime.linear_algebra import R, cholesky, divided, divided_transposed, 
 
 __all__ = ["best_factor", "cholesky", "descend", "error", "nearest_plane", "product", "unrounded"]
 
-Reals = NDArray[Any]
+Reals = NDArray[np.float64]
 
 SWEEPS = 8
 """Maximum number of sweeps of coordinate descent."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.build import build_file
-from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, calibrate
+from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, Score, calibrate
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.optimize import quantize_model
 from edgekit.toolkit.quantize.ranges import candidate_evaluation
@@ -120,6 +120,11 @@ def test_ranges_that_surely_gain_nothing_by_clipping_are_widened_by_the_first_pa
     wider = unclipped(plan, given, found, CandidateEvaluator(found, plan.graph))
     assert wider == (seen if parts else None)
     assert len(run) == 2 * parts  # of both ranges; none where nothing is clipped
+
+
+def test_nothing_is_gained_or_lost_without_evaluation_points():
+    none = Score(np.zeros((0, 16)), np.zeros(0))
+    assert not none.surpasses(none, -np.inf, -1.0) and not none.gains_less(none, 1.0)
 
 
 def test_ranges_stay_clipped_if_all_samples_together_gain_by_it(net, monkeypatch):

@@ -24,7 +24,7 @@ from ..outputs.levels import level_weights
 from ..outputs.signals import energies, variations
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
-from .calibration import Calibration
+from .calibration import Calibration, Judged
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -127,17 +127,17 @@ class Score:
         spread over the samples. On samples that were not used to find the candidate, one standard
         error (HELD_OUT) is enough. `at` selects the samples, `weights` is as for `gains`.
         """
-        gains = self.gains(other, weights)[at]
-        if not gains.size or not other.noise.size:
+        if not other.noise[:, at].size:
             return False
-        error = float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
-        return float(gains.mean()) > max(margin_db, errors * error)
+        mean, error = _mean(self.gains(other, weights)[at])
+        return mean > max(margin_db, errors * error)
 
     def gains_less(self, other: Score, than_db: float) -> bool:
-        """Whether the mean gain is significantly less than this."""
-        gains = self.gains(other)
-        error = float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
-        return float(gains.mean()) + SIGNIFICANCE * error < than_db
+        """Whether the mean gain is significantly less than this; False without any."""
+        if not other.noise.size:
+            return False
+        mean, error = _mean(self.gains(other))
+        return mean + SIGNIFICANCE * error < than_db
 
     def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
         """Whether it is better by `margin_db` in total, and significantly; False without samples or
@@ -230,8 +230,7 @@ class CandidateEvaluator:
         return Score(self._run(self._open(graph, lasting=True)), self.signal, self.variation)
 
     def measure(self, graph: Graph, lasting: bool = False) -> Score:
-        """The score of a graph that contains the evaluated tensors by name; `lasting` as for
-        open_once."""
+        """The score of a graph with the evaluated tensors by name; `lasting` as for open_once."""
         return Score(self.noise(graph, lasting=lasting), self.signal, self.variation)
 
     def noise_on(self, i: int) -> Callable[[Mapping[str, Array]], NDArray[np.float64]]:
@@ -252,14 +251,11 @@ class CandidateEvaluator:
     def noise(
         self, graph: Graph, at: slice = slice(None), lasting: bool = False
     ) -> NDArray[np.float64]:
-        """The noise of such a graph, [evaluation points, samples at `at`]; `lasting` as for
-        open_once."""
+        """The noise of such a graph [evaluation points, samples]; `lasting` as for open_once."""
         self.count += 1
         return self._run(self._open(graph, lasting), at)
 
-    def judge(
-        self, graph: Graph, at: slice, figures: bool = True
-    ) -> tuple[NDArray[np.float64], Rows]:
+    def judge(self, graph: Graph, at: slice, figures: bool = True) -> Judged:
         """The noise of such a graph, of lasting nodes, and the rows of `figures`, on the samples at
         `at`: those of the same file are known. Unless `figures`, rows may be empty."""
         self.count += 1
@@ -292,8 +288,7 @@ class CandidateEvaluator:
 
     def contend(self, plan: Plan, ranges: Ranges, champion: Score) -> Score | None:
         """The score of the graph that `plan` makes of `ranges`; None if it is significantly worse
-        than the `champion` on every fourth sample, in which case it does not run on the others.
-        """
+        than the `champion` on every fourth sample: then it does not run on the others."""
         session, score = self._begun(plan, ranges, champion)
         score.noise[:, FEW] = self._run(session, FEW)
         if not score.surpasses(champion, -np.inf, -1.0, FEW):
@@ -391,6 +386,11 @@ class CandidateEvaluator:
             for k, array in enumerate(session.to_raw(self.kept[i].inputs)):
                 known[i, k] = array
         return [known[i, k] for k in range(len(session.inputs))]
+
+
+def _mean(gains: NDArray[np.float64]) -> tuple[float, float]:
+    """The mean and its standard error."""
+    return float(gains.mean()), float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
 
 
 def _keep(known: dict[K, V], key: K, found: V) -> None:

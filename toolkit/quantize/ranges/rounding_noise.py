@@ -40,8 +40,25 @@ def rounding_noise(
     the set and its noise on the samples so far; if true, the set is not run on the others, where
     its noise is 0. Sets run on all cores, `within` bytes for copies of the session (copies_of)."""
     noise = [np.zeros((len(trials.points), len(trials.kept))) for _ in sets]
-    if not sets:
-        return noise
+    others = _run_branches(graph, trials, sets, noise, enough, within) if sets else []
+    trials.count += len(sets) - len(others)
+    if others:
+        return_freed()  # by branches
+    for i in others:
+        noise[i] = trials.measure(Simulation(graph, sets[i], {}).run()).noise
+    return noise
+
+
+def _run_branches(
+    graph: Graph,
+    trials: CandidateEvaluator,
+    sets: Sequence[Roundings],
+    noise: Sequence[Noise],
+    enough: Callable[[int, Noise], bool],
+    within: int | None,
+) -> list[int]:
+    """Fill in `noise`, but of the sets returned: of inputs, tensors that are not computed, or
+    within branches and loops."""
     branches = Branches(open_once(with_evaluation_points(graph, trials.points)))
     return_freed()
     floats = {v.name for v in graph.values() if v.dtype == FLOAT}
@@ -62,8 +79,8 @@ def rounding_noise(
             quant = rounded[running[i]][name]
             return quant.dequantize(quant.quantize(x))
 
-        sets = [rounded[i] for i in running]
-        for i, outputs in each.run_sets(trials.kept[k].inputs, sets, change):
+        chosen = [rounded[i] for i in running]
+        for i, outputs in each.run_sets(trials.kept[k].inputs, chosen, change):
             noise[running[i]][:, k] = np.nan_to_num(noise_of(outputs), nan=MOST, posinf=MOST)
 
     seconds = 0.0
@@ -76,7 +93,4 @@ def rounding_noise(
         left = [i for i in left if not enough(i, noise[i][:, : k + 1])]
         if not left:
             break
-    trials.count += len(sets) - len(others)
-    for i in others:  # inputs, tensors that are not computed, or within branches and loops
-        noise[i] = trials.measure(Simulation(graph, sets[i], {}).run()).noise
-    return noise
+    return others

@@ -193,7 +193,7 @@ class _Rest:
         wanted += (1 - certain) * w * _single(self.diagonal[:, :, None, :])
         n, k = wanted.shape[2:]
         each = zip(matrices, self.columns, self.certain, self.q, self.damped, strict=True)
-        h = np.stack([linear_algebra.moments_without(whole.qq, *of) for of in each])
+        h = gptq.stacked([linear_algebra.moments_without(whole.qq, *of) for of in each])
         found = gptq.unrounded(wanted.reshape(-1, n, k), h.reshape(-1, k, k), overwrite=True)
         return found.reshape(wanted.shape)
 

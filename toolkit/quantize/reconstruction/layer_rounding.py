@@ -20,6 +20,7 @@ from ...ops import is_a
 from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
 from ...progress import Progress
+from ...runtime import return_freed
 from ...runtime.cores import on_cores
 from ...runtime.operators import any_registered
 from ..outputs.kept_samples import Sample
@@ -139,7 +140,12 @@ def _threads(node: Node, k: int, beside: int) -> int:
     if any_registered():  # operators that may not be thread-safe
         return 1
     numbers = windows_of(node).groups * k * k
-    return 1 + beside // (MATRICES * 8 * numbers) if numbers >= SHARED else 1
+    return 1 + beside // _matrices(node, k) if numbers >= SHARED else 1
+
+
+def _matrices(node: Node, k: int) -> int:
+    """The bytes of matrices that are held to round a node of k weights per output channel."""
+    return MATRICES * 8 * windows_of(node).groups * k * k
 
 
 class _Floats:
@@ -197,6 +203,8 @@ class _Round:
         """Round the weights of the node, which is `made` now. Rounds may do so in threads."""
         seen = self.observe(node, made, floats)
         linear = seen.linear
+        if _matrices(node, linear.shape[1]) > BESIDE:
+            return_freed()  # by smaller matrices, whose places these do not fit in
         parts = moment_sums(seen.inputs, self._parts(linear.shape[1]))
         carried, whole = carried_part(linear.rows, parts)
         about = second_moments(whole)

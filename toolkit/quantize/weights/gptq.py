@@ -16,6 +16,8 @@ independent of the BLAS and the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,7 +38,7 @@ class Planes:
     def __init__(self, b: Reals, h: Reals) -> None:
         self.order = np.argsort(np.diagonal(h, axis1=1, axis2=2), axis=1, kind="stable")
         each = [one.take(order, 0).take(order, 1) for one, order in zip(h, self.order, strict=True)]
-        self.r = cholesky(each[0][None] if len(each) == 1 else np.stack(each), overwrite=True)
+        self.r = cholesky(stacked(each), overwrite=True)
         self.y = divided(_columns(b, self.order), self.r)
 
     def nearest(
@@ -49,6 +51,11 @@ class Planes:
             y if unit is None else y / unit, self.r, steps, limit, price
         )
         return _columns(z, np.argsort(self.order, axis=1))
+
+
+def stacked(matrices: Sequence[NDArray[R]]) -> NDArray[R]:
+    """They along a first axis; a single one is not copied."""
+    return matrices[0][None] if len(matrices) == 1 else np.stack(matrices)
 
 
 def _columns(x: Reals, order: NDArray[np.int64]) -> Reals:

@@ -103,16 +103,20 @@ class ArrayFile:
 
     def copy(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """The same, copied."""
-        assert self._file is not None
         copied = np.empty(shape, dtype)
+        self.copy_to(copied, at)
+        copied.flags.writeable = False
+        return copied
+
+    def copy_to(self, copied: NDArray[Any], at: int) -> None:
+        """Fill an array with what lies there."""
+        assert self._file is not None
         rest = copied.reshape(-1).view(np.uint8).data
         while rest:
             count = os.preadv(self._file, [rest], at)
             if not count:
                 raise CalibrationError("the temporary file of samples is truncated")
             rest, at = rest[count:], at + count
-        copied.flags.writeable = False
-        return copied
 
 
 class FiledRows:
@@ -149,7 +153,10 @@ class FiledRows:
         if step == 1:
             return self._file.copy(first * size, dtype, (stop - first, *shape))
         rows = range(first, stop, step)
-        return np.stack([self._file.copy(i * size, dtype, shape) for i in rows])
+        found = np.empty((len(rows), *shape), dtype)
+        for place, i in enumerate(rows):
+            self._file.copy_to(found[place : place + 1], i * size)
+        return found
 
 
 class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):

@@ -33,15 +33,31 @@ void ek_avx2_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bi
 /* Rows as int16, an odd end filled with a zero. */
 typedef int16_t wide_rows[ROWS][DEPTH];
 
+EK_INLINE void widen16(int16_t *to, const int8_t *a)
+{
+    _mm256_storeu_si256((__m256i *)to, _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)a)));
+}
+
+EK_INLINE void widen8(int16_t *to, const int8_t *a)
+{
+    _mm_storeu_si128((__m128i *)to, _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)a)));
+}
+
 EK_INLINE void widen(wide_rows wide, const int8_t *a, size_t a_step, size_t rows, uint32_t depth)
 {
     for (size_t r = 0; r < rows; r++, a += a_step) {
+        int16_t *const to = wide[r];
         uint32_t i = 0;
-        for (; i + 16 <= depth; i += 16)
-            _mm256_storeu_si256((__m256i *)(wide[r] + i),
-                                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(a + i))));
-        for (; i < depth; i++) wide[r][i] = a[i];
-        if (depth % 2) wide[r][depth] = 0;
+        for (; i + 16 <= depth; i += 16) widen16(to + i, a + i);
+        if (i < depth && depth >= 16) {
+            widen16(to + depth - 16, a + depth - 16); /* some of them once more */
+        } else if (i < depth && depth >= 8) {
+            widen8(to, a);
+            widen8(to + depth - 8, a + depth - 8);
+        } else {
+            for (; i < depth; i++) to[i] = a[i];
+        }
+        if (depth % 2) to[depth] = 0;
     }
 }
 

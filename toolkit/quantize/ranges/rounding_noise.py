@@ -57,8 +57,8 @@ def _run_branches(
     enough: Callable[[int, Noise], bool],
     within: int | None,
 ) -> list[int]:
-    """Fill in `noise`, but of the sets returned: of inputs, tensors that are not computed, or
-    within branches and loops."""
+    """Measure `noise`, except of the sets that it returns: those of inputs, of tensors that are not
+    computed, or of tensors within branches and loops."""
     branches = Branches(open_once(with_evaluation_points(graph, trials.points)))
     return_freed()
     floats = {v.name for v in graph.values() if v.dtype == FLOAT}

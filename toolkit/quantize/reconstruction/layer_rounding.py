@@ -57,8 +57,8 @@ MATRICES = 5
 """Matrices of as many columns that are held at a time to round a layer."""
 BESIDE = 1 << 24
 """Bytes that threads beside the first may take, or as many as the model's constants."""
-SHARED = 1 << 17
-"""Numbers of a layer's moments from which on threads share what is to be done."""
+SHARED = MATRICES << 20
+"""Bytes of a layer's matrices from which on threads share what is to be done."""
 
 
 def round_weights(
@@ -139,8 +139,8 @@ def _threads(node: Node, k: int, beside: int) -> int:
     so little to compute that they would wait for each other's Python."""
     if any_registered():  # operators that may not be thread-safe
         return 1
-    numbers = windows_of(node).groups * k * k
-    return 1 + beside // _matrices(node, k) if numbers >= SHARED else 1
+    held = _matrices(node, k)
+    return 1 + beside // held if held >= SHARED else 1
 
 
 def _matrices(node: Node, k: int) -> int:

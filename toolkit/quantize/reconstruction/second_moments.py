@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...ir import Array
 from ...runtime import whole_sums
 from ...runtime.whole_sums import Whole
+from ..weights.gptq import stacked
 from .observed_inputs import FINE, LayerInputs
 
 Reals = NDArray[np.float64]
@@ -154,7 +155,7 @@ def _products(x: Whole, q: Whole, middle: tuple[Whole, Whole]) -> tuple[Array, A
         *(_group_sums(x[:, g], q[:, g], (middle[0][g], middle[1][g])) for g in range(groups)),
         strict=True,
     )
-    qq, xq = (of[0][None] if groups == 1 else np.stack(of) for of in each)
+    qq, xq = map(stacked, each)
     return qq, xq, sum(every)
 
 

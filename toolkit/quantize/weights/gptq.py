@@ -54,7 +54,7 @@ class Planes:
 
 
 def stacked(matrices: Sequence[NDArray[R]]) -> NDArray[R]:
-    """They along a first axis; a single one is not copied."""
+    """The matrices along a first axis; a single one is not copied."""
     return matrices[0][None] if len(matrices) == 1 else np.stack(matrices)
 
 

@@ -26,6 +26,10 @@ RARE = 16
 """Of fewer positions, those at which a channel that is not rare is not 0."""
 SLOPES = 500
 """Positions of a sample at which the slopes of tables are measured."""
+CELLS = 4 * LEVELS[INT8]
+"""Parts of the range of a tensor with a slope each: a quarter of an int8 step."""
+LEAST_WIDTH = 1e-4
+"""That of the range of constant values, relative to them."""
 
 
 @dataclass
@@ -95,13 +99,9 @@ class Tables:
         pool is treated as if it read the pool's input."""
         if name not in self.chains:
             return
-        few = x[:: max(1, len(x) // SLOPES)].astype(np.float64)
-        h = 1e-4 * max(float(np.abs(few).max(initial=0.0)), 1e-30)
+        few = x[:: max(1, len(x) // SLOPES)]
         for chain in self.chains[name]:
-            with np.errstate(all="ignore"):  # functions may be undefined or unbounded
-                rise = _of_channels(chain, few + h) - _of_channels(chain, few - h)
-            slope = np.nan_to_num(rise / (2 * h), posinf=0.0, neginf=0.0)
-            yield chain.end.name, (slope * slope).mean(axis=0)
+            yield chain.end.name, _squared_slopes(chain, few).mean(axis=0)
 
     def varying(self, name: str, r: Range) -> Range:
         """`r`; if only tables read the tensor, without the ends where they all saturate."""
@@ -114,14 +114,27 @@ def _takes_back(chain: LookupChain, group: EqualizationGroup) -> bool:
     return looked_up and chain.root in group.tensor_of
 
 
-def _of_channels(chain: LookupChain, x: Reals) -> Reals:
-    """The chain applied to x, [positions, channels]."""
+def _squared_slopes(chain: LookupChain, x: Array) -> Reals:
+    """Those of the chain at x, both [positions, channels]."""
     if chain.index is None:
-        return chain.functions[0](x)
-    y = np.empty_like(x)
+        return _squared_slopes_of(chain.functions[0], x)
+    found = np.empty(x.shape)
     for k, function in enumerate(chain.functions):
-        y[:, chain.index == k] = function(x[:, chain.index == k])
-    return y
+        found[:, chain.index == k] = _squared_slopes_of(function, x[:, chain.index == k])
+    return found
+
+
+def _squared_slopes_of(f: Function, x: Array) -> Reals:
+    """Those of a function at x, of any shape, by its slopes in parts of the range of x."""
+    low, high = (float(end) for end in (x.min(initial=np.inf), x.max(initial=-np.inf)))
+    if not low < high:
+        low, high = low - LEAST_WIDTH * max(abs(low), 1.0), low + LEAST_WIDTH * max(abs(low), 1.0)
+    with np.errstate(all="ignore"):  # functions may be undefined or unbounded
+        slopes = np.diff(f(np.linspace(low, high, CELLS + 1))) * (CELLS / (high - low))
+    squares = np.nan_to_num(slopes, posinf=0.0, neginf=0.0) ** 2
+    places = ((x - np.float32(low)) * np.float32(CELLS / (high - low))).astype(np.int32)
+    found: Reals = squares.take(places, mode="clip")
+    return found
 
 
 def _width(f: Function, r: Range) -> float:

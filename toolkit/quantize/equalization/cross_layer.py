@@ -123,9 +123,10 @@ class _Candidate:
     def best(
         group: EqualizationGroup, estimate: NoiseEstimate, sizes: Mapping[str, ChannelRanges]
     ) -> _Candidate:
-        noises = [(estimate.noise(np.exp2(e)), e) for e in _candidates(group, sizes)]
-        after, exponents = min(noises, key=lambda found: found[0])
-        return _Candidate(group, exponents, estimate.noise(np.ones(group.channels)), after)
+        tried = {e.tobytes(): e for e in _candidates(group, sizes)}
+        before, *noises = estimate.noises([np.ones(group.channels), *map(np.exp2, tried.values())])
+        after, exponents = min(zip(noises, tried.values(), strict=True), key=lambda each: each[0])
+        return _Candidate(group, exponents, before, after)
 
     @property
     def bytes(self) -> int:

@@ -7,7 +7,7 @@ lookup table, it is multiplied by the squared slope of the table and the gain of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,23 +93,29 @@ class NoiseEstimate:
                 total += float((self._gain(node) * power).sum())
         return total
 
-    def noise(self, s: Reals) -> float:
-        """The noise relative to the mean square at the readers."""
-        squares = self._squares_of_steps(s)
-        total = sum(float((squares[v] * t / s**2).sum()) for v, t in self.tables.items())
-        total += sum(self._at(node, s, squares) for node in self.group.readers)
-        return total / self.signal
+    def noises(self, tried: Sequence[Reals]) -> list[float]:
+        """The noise for each of some s, relative to the mean square at the readers."""
+        squares = [self._squares_of_steps(s) for s in tried]
+        totals = [
+            sum(float((square[v] * t / s**2).sum()) for v, t in self.tables.items())
+            for s, square in zip(tried, squares, strict=True)
+        ]
+        for node in self.group.readers:  # what is known of its weights goes before the next one's
+            tensor, noise_at = self.group.tensor_of[node.input(0)], self._at(node)
+            for i, s in enumerate(tried):
+                totals[i] += noise_at(s, squares[i][tensor])
+        return [total / self.signal for total in totals]
 
-    def _at(self, node: Node, s: Reals, squares: Mapping[Value, float]) -> float:
-        tensor = self.group.tensor_of[node.input(0)]
-        square, size = squares[tensor], self.sizes[tensor.name]
+    def _at(self, node: Node) -> Callable[[Reals, float], float]:
+        """The noise at a reader by s and the square of its input's steps."""
+        size = self.sizes[self.group.tensor_of[node.input(0)].name]
         if is_a(node, LayerNorm):
-            gain = _scale(node) / s
-            return float(square * size.inverse_variance * (gain**2 * self._behind(node)).sum())
-        w = _real(weight_of(node)) / input_factors(s, node)
-        inputs = np.broadcast_to(input_factors(size.power * s * s, node), w.shape)
+            scale, behind = _scale(node), self._behind(node)
+            gain = size.inverse_variance * (scale * scale * behind)
+            return lambda s, square: float(square * (gain / s**2).sum())
         form = self.forms.get(node.output.name, WeightFormat())
-        return square * float((w * w).sum()) + _of_weights(w, inputs, form)
+        gain, of_weights = self._gain(node), _of_weights(node, size.power, form)
+        return lambda s, square: square * float((gain / s**2).sum()) + of_weights(s)
 
     def _step(self, v: Value, s: Reals) -> float:
         size = self.sizes[v.name]
@@ -138,16 +144,36 @@ class NoiseEstimate:
         return total if total.any() else np.ones_like(total)
 
 
-def _of_weights(w: Reals, inputs: Reals, form: WeightFormat) -> float:
-    """The noise from rounding weights w, for mean squares of inputs; both are [n, ...]."""
-    n, k = len(w), w[0].size
-    size = form.group_size or k
+def _of_weights(node: Node, power: Reals, form: WeightFormat) -> Callable[[Reals], float]:
+    """The noise from rounding a node's weights by s, for the mean squares `power` of its inputs."""
+    if form.group_size:
+        return lambda s: _of_blocks(node, power, form, s)
+    w, groups = weight_of(node).const, int(node.attrs.get("groups", 1))
+    assert w is not None
+    positions = w[0].size // w.shape[-1]
+    largest = np.abs(w.reshape(len(w), positions, -1)).max(axis=1)
+    largest = largest.reshape(groups, -1, largest.shape[1])
+
+    def noise(s: Reals) -> float:
+        of = s.reshape(groups, 1, -1)
+        tops = (largest / of.astype(largest.dtype)).max(axis=2).astype(np.float64)  # s: power of 2
+        squares = (tops**2).sum(axis=1) / form.limit**2
+        return float((squares * (power * s**2).reshape(groups, -1).sum(axis=1)).sum() * positions)
+
+    return noise
+
+
+def _of_blocks(node: Node, power: Reals, form: WeightFormat, s: Reals) -> float:
+    """`_of_weights` for weights with a scale per block."""
+    w = _real(weight_of(node)) / input_factors(s, node)
+    inputs = np.broadcast_to(input_factors(power * s * s, node), w.shape)
+    n, k, size = len(w), w[0].size, form.group_size
     filled = ((0, 0), (0, -k % size))
-    largest, power = (
+    largest, powers = (
         np.pad(v.reshape(n, k), filled).reshape(n, -1, size) for v in (np.abs(w), inputs)
     )
     steps = largest.max(axis=2) / form.limit
-    return float((steps**2 * power.sum(axis=2)).sum())
+    return float((steps**2 * powers.sum(axis=2)).sum())
 
 
 def _scale(norm: Node) -> Reals:

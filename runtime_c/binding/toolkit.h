@@ -114,6 +114,25 @@ void ek_descend_f64(double *z, double *gradient, const double *h, const double *
 void ek_least_error_f64(const double *rows, const double *counts, int32_t n, int32_t k, double limit,
                         const double *fractions, int32_t tried, double *scales);
 
+/* The sum of squares of x [count]. */
+double ek_energy_f32(const float *x, int64_t count);
+
+/* Steps `first` to `last` of a tensor: x has the nearest to x * inverse + zero, which holds (step - zero) * scale. */
+typedef struct ek_steps {
+    float inverse, scale, zero, first, last;
+} ek_steps;
+
+/* What is held for x [count] but at least for `floor` [count], unless NULL. Added to sums [3]: the squares of x, of all
+   errors, and of those beyond the steps, which are counted. bins [EK_STEP_BINS]: x in equal parts of the steps. */
+#define EK_STEP_BINS 256
+int64_t ek_step_errors_f32(const float *x, const float *floor, int64_t count, const ek_steps *s, double *sums,
+                           int64_t *bins);
+
+/* The errors of y [rows, channels] beside x, at least `floor` likewise: added to shift [channels], and their squares
+   and those of what is held for y to sums [2]. */
+void ek_weighted_errors_f32(const float *y, const float *x, const float *floor, int64_t rows, int32_t channels,
+                            const ek_steps *s, double *sums, double *shift);
+
 /* `count` runs: each input of one lies behind that of the run before, from `from` on, and so do outputs from `to` on.
    The first status but EK_OK ends them. */
 ek_status ek_run_many(ek_session *session, uint32_t count, uint32_t inputs, const uint8_t *const *from,

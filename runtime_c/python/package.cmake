@@ -7,7 +7,7 @@ foreach(module __init__ errors files ir numerics)
   install(FILES ${root}/toolkit/${module}.py DESTINATION ${package}/toolkit)
 endforeach()
 install(DIRECTORY ${root}/toolkit/runtime ${root}/toolkit/preprocessing DESTINATION ${package}/toolkit
-        FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE REGEX "/(linear_algebra|whole_sums|many_runs|branches|turns|custom)[.]py$" EXCLUDE) # of the toolkit alone
+        FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE REGEX "/(linear_algebra|step_errors|whole_sums|many_runs|branches|turns|custom)[.]py$" EXCLUDE) # of the toolkit alone
 install(DIRECTORY ${root}/toolkit/format DESTINATION ${package}/toolkit
         FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE REGEX "/(writer|strip|describe|tables|at_sizes)[.]py$" EXCLUDE)
 install(DIRECTORY ${root}/calibration DESTINATION ${package} FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...calibration import median
+from ...calibration import channel_extremes, median
 from ..ir import Array, QuantParams, Shape
+from ..runtime.step_errors import BINS, add_step_errors, add_weighted_errors
 
-BINS = 256
-PIECE = 1 << 14
 CORE = 0.999
 """The share of values whose spread is compared with the range."""
 
@@ -75,76 +74,39 @@ class LayerStatistics:
         Values below `floor`, of the same shape, count as that.
         """
         shape = (-1, len(self.shift))
-        low = np.float32(-np.inf) if floor is None else floor.reshape(shape)
-        given = np.asarray(truth, np.float32).reshape(shape)
-        x: Array = given if floor is None else np.maximum(given, low)
+        x = np.ascontiguousarray(truth, np.float32).reshape(shape)
+        low = None if floor is None else np.ascontiguousarray(floor, np.float32).reshape(shape)
         apart = self.batch if truth.shape[:1] and truth.shape[0] % self.batch == 0 else 1
-        codes = self._codes(given)
-        self._add_errors(codes, x, low, apart)
-        self._add_values(codes if floor is None else self._codes(x), x)
-        del codes  # tensors of large images are made a few at a time
+        self._add_errors(x, low, apart)
+        self._add_extremes(x if low is None else np.maximum(x, low))
         if weighted is not None:
-            self._add_weighted(x, np.asarray(weighted, np.float32).reshape(x.shape), low)
+            sums = np.zeros(2)
+            add_weighted_errors(weighted, x, low, self.quant, sums, self.shift)
+            self.weights, self.both = self.weights + float(sums[0]), self.both + float(sums[1])
         else:
             self.both = self.rounding + self.clipping
 
-    def _add_errors(self, codes: Array, x: Array, low: Array | np.float32, apart: int) -> None:
-        """Those of `codes`, `apart` of the batch."""
-        q = self.quant
-        error = self._held(codes, low)
-        error -= x
-        # Both are below the floor where there is no error.
-        beyond = (codes != np.clip(codes, q.qmin, q.qmax)) & (error != 0)
-        clipped = int(np.count_nonzero(beyond))
-        at_ends = float(np.square(error[beyond], dtype=np.float64).sum()) if clipped else 0.0
-        beyond_of = beyond.reshape(apart, -1).any(axis=1)
+    def _add_errors(self, x: Array, floor: Array | None, apart: int) -> None:
+        """Those of values, `apart` of the batch."""
         self.samples += self.batch
-        self.clipping_samples += int(np.count_nonzero(beyond_of)) * (self.batch // apart)
-        self.clipped += clipped
-        self.clipping += at_ends
-        self.rounding += _squares(error.reshape(-1)) - at_ends
-
-    def _add_values(self, codes: Array, x: Array) -> None:
-        """Where they lie in the range, and those of channels."""
-        q = self.quant
         self.count += x.size
-        self.signal += _squares(x.reshape(-1))
-        places = np.clip(codes, q.qmin, q.qmax)
-        places -= np.float32(q.qmin)
-        places *= np.float32(BINS / (q.qmax - q.qmin + 1))
-        bins = places.astype(np.uint8).ravel()
-        del places
-        for first in range(0, len(bins), PIECE):  # of which numpy makes 64 bits
-            self.bins += np.bincount(bins[first : first + PIECE], minlength=BINS)
-        np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)
-        np.maximum(self.channel_high, x.max(axis=0), out=self.channel_high)
+        floors = [None] * apart if floor is None else np.split(floor.reshape(-1), apart)
+        for values, low in zip(np.split(x.reshape(-1), apart), floors, strict=True):
+            sums = np.zeros(3)
+            clipped = add_step_errors(values, low, self.quant, sums, self.bins)
+            signal, squares, beyond = (float(v) for v in sums)
+            self.signal += signal
+            self.clipping += beyond
+            self.rounding += squares - beyond
+            self.clipped += clipped
+            self.clipping_samples += (clipped > 0) * (self.batch // apart)
+
+    def _add_extremes(self, x: Array) -> None:
+        """Those of channels."""
+        low, high = channel_extremes(x)
+        np.minimum(self.channel_low, low, out=self.channel_low)
+        np.maximum(self.channel_high, high, out=self.channel_high)
         self.widen(float(self.channel_low.min()), float(self.channel_high.max()))
-
-    def _add_weighted(self, x: Array, y: Array, low: Array | np.float32) -> None:
-        off = np.maximum(y, low)
-        off -= x
-        self.weights += _squares(off.reshape(-1))
-        self.shift += off.sum(axis=0, dtype=np.float64)
-        off = self._held(self._codes(y), low)
-        off -= x
-        self.both += _squares(off.reshape(-1))
-
-    def _codes(self, x: Array) -> Array:
-        """Steps, not limited to those there are."""
-        q = self.quant
-        with np.errstate(over="ignore"):  # a mask may be as large as float32 is
-            codes: Array = x * np.float32(1 / q.scalar)
-            np.rint(codes, out=codes)
-            codes += np.float32(q.zero_point)
-        return codes
-
-    def _held(self, codes: Array, low: Array | np.float32) -> Array:
-        """The real numbers that the tensor holds for `codes`; what is below `low` counts as it."""
-        q = self.quant
-        held: Array = np.clip(codes, q.qmin, q.qmax)
-        held -= np.float32(q.zero_point)
-        held *= np.float32(q.scalar)
-        return np.maximum(held, low, out=held)
 
     @property
     def saturation(self) -> float:
@@ -236,11 +198,3 @@ class LayerStatistics:
         """Part of the weights' error that is the same in all places of a channel."""
         steady = float(np.sum(self.bias**2)) * self.count / len(self.shift)
         return steady / self.weights if self.weights else 0.0
-
-
-def _squares(x: Array) -> float:
-    """Their sum, of halves first as numpy sums, without holding all in double precision."""
-    if len(x) > PIECE:
-        half = len(x) // 2 // 8 * 8
-        return _squares(x[:half]) + _squares(x[half:])
-    return float(np.square(x, dtype=np.float64).sum())

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..decibels import ratio_db
 from ..ir import Array
+from ..runtime.step_errors import energy as energy_of_singles
 
 
 @dataclass
@@ -59,6 +60,8 @@ class Difference:
 
 def energy(x: Array) -> float:
     """Sum of squares in double precision, in an order that no number of threads changes."""
+    if x.dtype == np.float32:
+        return energy_of_singles(x)
     flat = np.ravel(x).astype(np.float64)
     return float(np.einsum("i,i->", flat, flat))
 

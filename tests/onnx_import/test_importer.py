@@ -34,6 +34,27 @@ def test_shape_arithmetic_leaves_no_nodes(make_model, agree):
     agree(model, {"x": X})
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"value": numpy_helper.from_array(np.linspace(-2, 3, 6, dtype=np.float32))},
+        {"value": numpy_helper.from_array(np.arange(6) - 2)},
+        {"value": numpy_helper.from_array(np.array(7, np.int16))},
+        {"value_float": 0.1},
+        {"value_floats": [1.5, -2.0, 0.1, 3.0, 4.0, 5.0]},
+        {"value_int": -3},
+        {"value_ints": [1, 2, 3, 4, 5, 6]},
+    ],
+)
+def test_constants_are_what_their_attribute_says(make_model, agree, given):
+    nodes = [
+        node("Constant", [], ["c"], **given),
+        node("Cast", ["c"], ["f"], to=TensorProto.FLOAT),
+        node("Mul", ["x", "f"], ["y"]),
+    ]
+    agree(make_model(nodes, {"x": X.shape}, ["y"]), {"x": X})
+
+
 def test_a_constant_too_large_to_fold_is_refused(make_model):
     nodes = [
         node("ConstantOfShape", ["dims"], ["big"]),

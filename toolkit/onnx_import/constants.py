@@ -1,9 +1,11 @@
-"""Nodes whose inputs are all known: their value, by ONNX's reference evaluator."""
+"""Nodes whose inputs are all known: their value, that of others than Constant by ONNX's reference
+evaluator."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,6 +20,8 @@ from .onnx_process import FoldedTooLarge, Onnx, OnnxError
 _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
 _RANDOM |= {"RandomUniformLike"}
 _CONTROL = {"If", "Loop", "Scan", "SequenceMap"}
+_NUMBERS = {"value_int": "i8", "value_ints": "i8", "value_float": "f4", "value_floats": "f4"}
+"""Attributes of a Constant that are numbers, and its element type then."""
 
 
 def can_fold(node: onnx.NodeProto) -> bool:
@@ -46,6 +50,8 @@ def fold(
 
     Raises Unsupported when the model's folded constants would be larger than its limit.
     """
+    if (given := _given(node)) is not None:
+        return [given]
     _check_size(node, [inputs.get(name) for name in node.input])
     try:
         infos = [
@@ -72,6 +78,23 @@ def fold(
         ) from why
     found = dict(zip(kept, results, strict=True))
     return [found[name] if name else np.empty(0) for name in node.output]
+
+
+def _given(node: onnx.NodeProto) -> Array | None:
+    """The value of a Constant; None of strings and sparse tensors, and of what is damaged."""
+    if node.op_type != "Constant" or len(node.attribute) != 1:
+        return None
+    attribute = node.attribute[0]
+    try:
+        value: Any = onnx.helper.get_attribute_value(attribute)
+        if attribute.name in _NUMBERS:
+            return np.array(value, _NUMBERS[attribute.name])
+        if attribute.name != "value" or value.data_type == onnx.TensorProto.STRING:
+            return None
+        found: Array = onnx.numpy_helper.to_array(value)
+        return found
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return None
 
 
 def _check_size(node: onnx.NodeProto, inputs: Sequence[Array | None]) -> None:

@@ -35,6 +35,7 @@ from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.mixed_precision.accuracy_floor import (
     Found,
+    keep_extremes,
     keep_floor,
     other_ranges_may_help,
     quality_of,
@@ -49,7 +50,6 @@ from .quantize.rates.search import Rates
 from .quantize_packing import SizedModel, at_rates, kept_scales, layers_stored, packer
 from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
-from .runtime import return_freed
 from .state import keep_states, mark_states
 from .streaming import Streaming, check_frames, stream, time_axes
 
@@ -78,11 +78,11 @@ class _Run:
     data: bytes
     final: bytes  # with states kept by the session
     written: bytes
-    explanation: Explanation
     quality: Quality
     suspects: list[str]
     scale_notes: list[str]
     answers: Answers | None
+    explanation: Explanation | None = None
     labels: Known | None = None
     judge: Judge | None = None
     promotion: Promotion | None = None
@@ -296,15 +296,14 @@ class _Run:
         known, request, show = self.done.calibration, self.request, self.request.progress
         self.done.plan.forget_trials()
         forget_lasting()
-        for each in (self.done.given, known):
-            each.keep_extremes()
-        return_freed()
+        keep_extremes(self.done)
         labelled = self.graph, self.samples, self.labels
         self.answers = count_answers(request.model, *labelled, self.final, show)
         some = [k.inputs for k in watched(self.done.floats, known.kept)]
         alone, every = request.effort != "fast", request.every_layer or request.report is not None
-        how = self.data, self.done.floats, some, known.extremes()
-        self.explanation = explain(*how, unseen=False, alone=alone, every=every, progress=show)
+        if alone or every:
+            how = self.data, self.done.floats, some, known.extremes()
+            self.explanation = explain(*how, unseen=False, alone=alone, every=every, progress=show)
         names = self.samples.names([o.index for o in self.done.outliers])
         self.suspects = [o.in_words(names.get(o.index)) for o in self.done.outliers]
         self.notes = [
@@ -334,7 +333,7 @@ class _Run:
     def write(self) -> None:
         """Write the file, and the report if requested."""
         request = self.request
-        if request.report is not None:
+        if request.report is not None and self.explanation is not None:
             from .report import report_page  # takes time and memory, which most need not
 
             page = report_page(

@@ -80,7 +80,7 @@ class QuantizeRequest(NumericOptions, Source):
     stream        time axes of inputs, (name, axis), with the name "" for all; samples are whole
                   sequences
     every_layer   True: result.explanation has all layers; False, without a report: only the layers
-                  with the largest share of the error, in less time
+                  with the largest share of the error, in less time, and with effort "fast" none
     """
 
     compress: Compression = field(

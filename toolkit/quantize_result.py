@@ -26,7 +26,8 @@ class Quantized:
                    for the other half; False: with the file's weights, rounded for all samples;
                    None: weights are rounded to nearest
     notes          remarks on the model and the samples
-    explanation    error of each layer, with causes, on some of the samples
+    explanation    error of each layer, with causes, on some of the samples; None with effort
+                   "fast", without every_layer and a report
     quality        the verdict and its figures; `verdict` has it as text, with causes, promotions
                    and remedies
     promotion      operators promoted to int16 or float32 for the accuracy floor, if any
@@ -54,7 +55,7 @@ class Quantized:
     arena_bytes: int
     decisions: list[Decision]
     notes: list[str]
-    explanation: Explanation
+    explanation: Explanation | None
     quality: Quality
     report: str | None = None
     mixed: Mixed | None = None

@@ -77,8 +77,9 @@ def test_the_short_explanation_says_what_the_long_one_says(made, unseen):
         assert ours.local_db == theirs.local_db and ours.core_use == theirs.core_use
 
 
-def test_without_runs_of_layers_the_short_one_has_the_levels_alone(made):
+def test_without_runs_of_layers_every_one_has_its_errors_and_no_share(made):
     data, graph, samples = made
-    long = explain(data, graph, samples, alone=False)
-    short = explain(data, graph, samples, alone=False, every=False)
-    assert summary(short) == summary(long) and not short.layers and long.layers
+    told, quick = (explain(data, graph, samples, alone=alone) for alone in (True, False))
+    assert summary(quick) == summary(told)[:1] and not quick.worst()
+    assert {c.name for c in quick.layers} == {c.name for c in told.layers}
+    assert {c.share for c in quick.layers} == {None} and quick.sqnr == told.sqnr

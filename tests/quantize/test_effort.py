@@ -76,6 +76,16 @@ def test_the_command_and_the_file_say_which(digits, tmp_path, capsys, effort):
     assert (told["explanation"]["layers"][0]["output_db"] is None) == (effort == "fast")
 
 
+@pytest.mark.parametrize("effort", ["fast", "default"])
+def test_fast_prints_the_verdict_and_explains_no_layer(digits, tmp_path, capsys, effort):
+    words = ["quantize", digits / "digits.onnx", "--calib", digits / "calib.npz"]
+    more = ["-o", tmp_path / "out.edge", "--effort", effort]
+    assert main([str(w) for w in (*words, *more)]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("good: ")
+    assert ("Mean SQNR" in told, "% of the error" in told) == 2 * (effort == "default",)
+
+
 def test_fast_keeps_the_floor(digits, tmp_path):
     """Its verdict comes from the same figures, on the samples that it keeps."""
     done = pipeline.quantize(

@@ -72,10 +72,11 @@ def explain(
     them: batches, where it has a batch.
 
     `extremes` are the least and the largest value of tensors on more samples than these. `unseen`
-    says that they are others than those of calibration. Unless `alone`, no layer is run alone and
-    no remedy tried. Unless `every`, what is said of layers is that of the costliest, for `summary`.
+    says that they are others than those of calibration. Unless `alone`, then with `every`,
+    no layer is run alone and no remedy tried. Unless `every`, only the costliest have figures.
     Raises UserError for a file that is packed for a target.
     """
+    assert alone or every
     simulated_model = simulated_model_of(read(data), graph)
     activations = ActivationStatistics(
         Session(data, max_memory=None, numbers=True), simulated_model, inputs, progress
@@ -147,8 +148,7 @@ class _Explainer:
 
     def facts(self, feeds: int) -> Explanation:
         """What the runs show that were made anyway: no shares of the loss, and no remedies."""
-        names = self._names if self.every else []
-        return self._told((feeds, 0, 0), [self._layer(n, {}, {}) for n in names])
+        return self._told((feeds, 0, 0), [self._layer(n, {}, {}) for n in self._names])
 
     @cached_property
     def _names(self) -> list[str]:

@@ -43,9 +43,9 @@ def costs(e: Explanation) -> list[str]:
     return lines
 
 
-def main_cause(e: Explanation) -> list[str]:
-    """The costliest layer, or that none was found that costs much."""
-    if not (worst := e.worst(1)):
+def main_cause(e: Explanation | None) -> list[str]:
+    """The costliest layer, or that none was found that costs much; nothing unless explained."""
+    if e is None or not (worst := e.worst(1)):
         return []
     share = worst[0].share or 0.0
     if share >= MAIN:

@@ -69,12 +69,12 @@ def _tell(done: Quantized, model: Path) -> None:
         _tell_storage(done)
     if done.rates is not None:
         _tell_rates(done.rates)
-    told = done.explanation
-    some = "" if told.samples == done.kept_samples else f"{told.samples} of "
-    file = f"written file {in_words(told.sqnr_db)}"
-    people.print(f"Mean SQNR of outputs on {some}these samples: {file}; {parts(told)}")
-    for line in costs(told):
-        people.print(f"  {line}")
+    if (told := done.explanation) is not None:
+        some = "" if told.samples == done.kept_samples else f"{told.samples} of "
+        file = f"written file {in_words(told.sqnr_db)}"
+        people.print(f"Mean SQNR of outputs on {some}these samples: {file}; {parts(told)}")
+        for line in costs(told):
+            people.print(f"  {line}")
     if done.answers is not None:
         tell_answers(done.answers.top1, done.answers.mistakes, "top-1 of these samples")
     lines = grouped(done.decisions)

@@ -96,7 +96,7 @@ def keep_floor(
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
     if before.level != "broken":
-        _keep_extremes(done)
+        keep_extremes(done)
     elif rounding != "nearest" and not fast and not done.held_out:
         # Rounding that int8 did not gain from may be what a mix needs.
         evaluator = _evaluator(done, pack, True, progress, carried)
@@ -106,7 +106,8 @@ def keep_floor(
     return _finished(evaluator, promoted)
 
 
-def _keep_extremes(done: Quantized) -> None:
+def keep_extremes(done: Quantized) -> None:
+    """Let go of what no other quantization needs."""
     for calibration in (done.given, done.calibration):
         calibration.keep_extremes()
     return_freed()
@@ -221,7 +222,7 @@ def _rounded(evaluator: Evaluator, found: _Promoted, rounds: bool) -> _Promoted:
     """With weights rounded for it, or with those of int8."""
     if not rounds:
         return replace(found, as_done=True)
-    _keep_extremes(evaluator.done)
+    keep_extremes(evaluator.done)
     return replace(found, configuration=evaluator.rounded_first(found.configuration))
 
 
@@ -249,7 +250,7 @@ def _activations_first(
     `wide` is the quality with all tensors on int16."""
     promoted = _with_activations(evaluator, found, growth)
     if promoted is not None:
-        _keep_extremes(evaluator.done)
+        keep_extremes(evaluator.done)
         rounded = evaluator.rounded_first(promoted.configuration)
         is_good = evaluator.quality(rounded.assignment).measured == "good"
         return replace(promoted, configuration=rounded) if is_good else promoted
@@ -260,7 +261,7 @@ def _activations_first(
     rounded = evaluator.rounded_first(promoted.configuration)
     if evaluator.quality(rounded.assignment).measured != "good":
         return None
-    _keep_extremes(evaluator.done)
+    keep_extremes(evaluator.done)
     return replace(promoted, configuration=rounded)
 
 

@@ -205,6 +205,22 @@ def test_a_tensor_that_a_function_reads_twice_counts_once():
     assert losses[0] == pytest.approx(losses[1])
 
 
+def test_slopes_of_tables_are_those_of_the_function():
+    """Of a hardswish: (2 x + 3) / 6 between -3 and 3, 0 below and 1 above."""
+    maker = GraphMaker()
+    x = maker.input("x", 1, 40, 40, 8)
+    a = maker.conv(x, 8, name="a")
+    graph = maker.output(maker.conv(maker.emit("HardSwish", a, name="act"), 8))
+    statistics = ChannelStatistics(graph)
+    values = np.random.default_rng(3).normal(size=(1, 40, 40, 8)).astype(np.float32) * 3
+    statistics("a", values)
+    few = values.reshape(-1, 8)[::3].astype(np.float64)  # at most 500 positions of a sample
+    slopes = np.where(np.abs(few) < 3, (2 * few + 3) / 6, few >= 3)
+    np.testing.assert_allclose(
+        statistics.ranges()["a"].slopes["act"], np.square(slopes).mean(axis=0), rtol=0.01
+    )
+
+
 def test_tables_are_not_multiplied_for_little(g):
     """Channels of one size gain next to nothing; nor are they where they outweigh the weights."""
     small = block(GraphMaker(), 4)

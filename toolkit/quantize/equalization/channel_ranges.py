@@ -29,7 +29,7 @@ SLOPES = 500
 CELLS = 4 * LEVELS[INT8]
 """Parts of the range of a tensor with a slope each: a quarter of an int8 step."""
 LEAST_WIDTH = 1e-4
-"""That of the range of constant values, relative to them."""
+"""That of the range where all values are one, relative to it."""
 
 
 @dataclass
@@ -124,13 +124,13 @@ def _squared_slopes(chain: LookupChain, x: Array) -> Reals:
     return found
 
 
+@np.errstate(all="ignore")  # functions may be undefined or unbounded
 def _squared_slopes_of(f: Function, x: Array) -> Reals:
     """Those of a function at x, of any shape, by its slopes in parts of the range of x."""
-    low, high = (float(end) for end in (x.min(initial=np.inf), x.max(initial=-np.inf)))
-    if not low < high:
-        low, high = low - LEAST_WIDTH * max(abs(low), 1.0), low + LEAST_WIDTH * max(abs(low), 1.0)
-    with np.errstate(all="ignore"):  # functions may be undefined or unbounded
-        slopes = np.diff(f(np.linspace(low, high, CELLS + 1))) * (CELLS / (high - low))
+    low, high = float(x.min(initial=np.inf)), float(x.max(initial=-np.inf))
+    if low == high:
+        high = low + LEAST_WIDTH * max(abs(low), 1.0)
+    slopes = np.diff(f(np.linspace(low, high, CELLS + 1))) * (CELLS / (high - low))
     squares = np.nan_to_num(slopes, posinf=0.0, neginf=0.0) ** 2
     places = ((x - np.float32(low)) * np.float32(CELLS / (high - low))).astype(np.int32)
     found: Reals = squares.take(places, mode="clip")

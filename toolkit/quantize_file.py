@@ -333,9 +333,10 @@ class _Run:
     def write(self) -> None:
         """Write the file, and the report if requested."""
         request = self.request
-        if request.report is not None and self.explanation is not None:
+        if request.report is not None:
             from .report import report_page  # takes time and memory, which most need not
 
+            assert self.explanation is not None
             page = report_page(
                 *self.model.compared(self.data, self.final, self.done), self.done,
                 self.explanation, self.samples, Path(request.model), request.observer,

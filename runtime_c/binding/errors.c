@@ -71,10 +71,10 @@ static inline float step_of(float x, const ek_steps *s)
     return scaled + whole_from_here - whole_from_here + s->zero;
 }
 
-/* What is held for x, but at least `low`. */
-static inline float held_for(float x, float low, const ek_steps *s)
+/* What a step holds, the last one for those beyond it, but at least `low`. */
+static inline float held_at(float step, float low, const ek_steps *s)
 {
-    return larger((limited(step_of(x, s), s->first, s->last) - s->zero) * s->scale, low);
+    return larger((limited(step, s->first, s->last) - s->zero) * s->scale, low);
 }
 
 static inline double square(float v)
@@ -99,7 +99,7 @@ WIDE double ek_energy_f32(const float *x, int64_t count)
     return total(sums);
 }
 
-/* Of a piece: x at least `low`, its error, whether that is one beyond the ends, and its bin. */
+/* Of a piece: x at least `floor`, its error, that beyond the ends, and its bin. */
 typedef struct piece {
     float x[PIECE], error[PIECE], beyond[PIECE];
     int32_t bin[PIECE];
@@ -110,11 +110,11 @@ WIDE static void piece_of(piece *p, const float *x, const float *floor, int32_t 
     const float bins = EK_STEP_BINS / (s->last - s->first + 1);
     for (int32_t i = 0; i < count; i++) {
         float low = floor[i], given = larger(x[i], low), step = step_of(x[i], s);
-        float within = limited(step, s->first, s->last), error = larger((within - s->zero) * s->scale, low) - given;
+        float error = held_at(step, low, s) - given;
         float place = (limited(step_of(given, s), s->first, s->last) - s->first) * bins;
         p->x[i] = given;
         p->error[i] = error;
-        p->beyond[i] = (step != within) & (error != 0) ? 1.0F : 0.0F;
+        p->beyond[i] = step != limited(step, s->first, s->last) ? error : 0;
         p->bin[i] = (int32_t)(place == place ? place : 0);
     }
 }
@@ -124,18 +124,17 @@ WIDE static void add_piece(double (*sums)[LANES], const piece *p, int32_t count)
 {
     for (int32_t at = 0; at < count; at += LANES)
         for (int i = 0; i < LANES; i++) {
-            double squared = square(p->error[at + i]);
             sums[0][i] += square(p->x[at + i]);
-            sums[1][i] += squared;
-            sums[2][i] += p->beyond[at + i] != 0 ? squared : 0;
-            sums[3][i] += (double)p->beyond[at + i];
+            sums[1][i] += square(p->error[at + i]);
+            sums[2][i] += square(p->beyond[at + i]);
         }
 }
 
 int64_t ek_step_errors_f32(const float *x, const float *floor, int64_t count, const ek_steps *s, double *sums,
                            int64_t *bins)
 {
-    double parts[4][LANES] = { { 0 } };
+    double parts[3][LANES] = { { 0 } };
+    int64_t clipped = 0;
     float none[PIECE];
     piece p;
     memset(&p, 0, sizeof p);
@@ -145,10 +144,13 @@ int64_t ek_step_errors_f32(const float *x, const float *floor, int64_t count, co
         piece_of(&p, x + at, floor == NULL ? none : floor + at, some, s);
         for (int32_t i = some; i % LANES != 0; i++) p.x[i] = p.error[i] = p.beyond[i] = 0;
         add_piece(parts, &p, some);
-        for (int32_t i = 0; i < some; i++) bins[p.bin[i]]++;
+        for (int32_t i = 0; i < some; i++) {
+            bins[p.bin[i]]++;
+            clipped += p.beyond[i] != 0;
+        }
     }
     for (int i = 0; i < 3; i++) sums[i] += total(parts[i]);
-    return (int64_t)total(parts[3]);
+    return clipped;
 }
 
 /* The error of a row of y and of what is held for it, and the squares of both. */
@@ -162,7 +164,7 @@ WIDE static void add_row(double (*sums)[LANES], double *shift, const float *y, c
             float given = larger(x[at + i], low), off = larger(y[at + i], low) - given;
             shift[at + i] += (double)off;
             sums[0][i] += square(off);
-            sums[1][i] += square(held_for(y[at + i], low, s) - given);
+            sums[1][i] += square(held_at(step_of(y[at + i], s), low, s) - given);
         }
     }
 }

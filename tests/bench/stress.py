@@ -24,6 +24,8 @@ made here; default: those of the table. Cases (stress_models.py makes the models
     n          sounds that are filtered, 0 to 40 dB quieter     made here
     o          depths of an image, from 0.2 to 80               made here
 
+Models that read whole numbers, such as indices, have no a, d and e.
+
 The metric is the collection's own where labels serve, else the share of answers that are the float
 model's, or the R2 of all numbers, of k and l of the worst one, of n of the mean sample, of o what
 errors leave of each number. A row whose verdict is good although the metric lost more than 2 % is
@@ -195,10 +197,9 @@ def cases_of(folder, wanted):
         {n: np.asarray(a, dtypes[n]) for n, a in x.items()} for x in (calib, evaluation)
     )
     metric = by_collection(library, folder)
-    scaled_by = ("a", "d", "e")  # what takes numbers that are no indices
-    indices = any(t.kind != "f" for t in dtypes.values())
+    reads_indices = any(t.kind != "f" for t in dtypes.values())
     for name in wanted:
-        if indices and name[0] in scaled_by:
+        if reads_indices and name[0] in "ade":  # indices have no scale
             continue
         changed = dict(calib)
         if name == "plain":

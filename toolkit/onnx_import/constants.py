@@ -1,5 +1,5 @@
-"""Nodes whose inputs are all known: their value, that of others than Constant by ONNX's reference
-evaluator."""
+"""The value of nodes whose inputs are all known: of a Constant its attribute, of others by ONNX's
+reference evaluator."""
 
 from __future__ import annotations
 

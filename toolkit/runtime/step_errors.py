@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
 from ..ir import Array, QuantParams
-
-Reals = NDArray[np.float64]
+from .linear_algebra import Reals, pointer
 
 BINS: int = lib.EK_STEP_BINS
 
@@ -30,7 +29,7 @@ def add_step_errors(
     beyond the range, whose number is returned. Values below `floor`, of the same shape, count as
     that. `bins` [BINS] counts values in equal parts of the range."""
     given = _floats(x), _floor(floor), x.size, _steps(quant)
-    into = ffi.from_buffer("double[]", sums), ffi.from_buffer("int64_t[]", bins)
+    into = pointer("double", sums), pointer("int64_t", bins)
     return int(lib.ek_step_errors_f32(*given, *into))
 
 
@@ -40,8 +39,7 @@ def add_weighted_errors(
     """Add the errors of y [..., channels], beside x, to shift [channels], and their squares and
     those of what `quant` holds for y to sums [2]; `floor` as above."""
     given = _floats(y), _floats(x), _floor(floor), x.size // len(shift), len(shift), _steps(quant)
-    into = (ffi.from_buffer("double[]", v) for v in (sums, shift))
-    lib.ek_weighted_errors_f32(*given, *into)
+    lib.ek_weighted_errors_f32(*given, pointer("double", sums), pointer("double", shift))
 
 
 def _steps(q: QuantParams) -> Any:
@@ -53,4 +51,4 @@ def _floor(floor: Array | None) -> Any:
 
 
 def _floats(array: Array) -> Any:
-    return ffi.from_buffer("float[]", np.ascontiguousarray(array, np.float32))
+    return pointer("float", np.ascontiguousarray(array, np.float32))

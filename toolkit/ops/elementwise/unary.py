@@ -37,7 +37,7 @@ def expit(x: Real) -> Real:
 
 
 def erf(x: Real) -> Real:
-    """The error function, by the C library: to import scipy takes as long as a million of them."""
+    """The error function of the C library: to import scipy takes as long as two million values."""
     found = np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, x.size)
     return found.reshape(x.shape)
 

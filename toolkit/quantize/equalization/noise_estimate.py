@@ -64,13 +64,14 @@ class NoiseEstimate:
         self.sums, self.products = set(group.sums), set(group.products)
         self.consumers, self.producers = consumers, producers
         self.tables = {v: sizes[v.name].behind_tables(gains) for v in group.tensors}
+        self.gain_of = {n: self._gain(n) for n in group.readers}
         self.signal = max(self._signal(), 1e-30)
 
     def gains(self) -> Reals:
         """The factor from a squared error in each channel to the squared error at the readers."""
         total: Reals = np.sum(list(self.tables.values()), axis=0)
         for node in self.group.readers:
-            total += self._gain(node)
+            total += self.gain_of[node]
         return total
 
     def _gain(self, node: Node) -> Reals:
@@ -90,7 +91,7 @@ class NoiseEstimate:
                 total += float((_scale(node) ** 2 * self._behind(node)).sum())
             else:
                 power = self.sizes[self.group.tensor_of[node.input(0)].name].power
-                total += float((self._gain(node) * power).sum())
+                total += float((self.gain_of[node] * power).sum())
         return total
 
     def noises(self, tried: Sequence[Reals]) -> list[float]:
@@ -108,13 +109,11 @@ class NoiseEstimate:
 
     def _at(self, node: Node) -> Callable[[Reals, float], float]:
         """The noise at a reader by s and the square of its input's steps."""
-        size = self.sizes[self.group.tensor_of[node.input(0)].name]
+        gain, power = self.gain_of[node], self.sizes[self.group.tensor_of[node.input(0)].name].power
         if is_a(node, LayerNorm):
-            scale, behind = _scale(node), self._behind(node)
-            gain = size.inverse_variance * (scale * scale * behind)
-            return lambda s, square: float(square * (gain / s**2).sum())
+            return lambda s, square: square * float((gain / s**2).sum())
         form = self.forms.get(node.output.name, WeightFormat())
-        gain, of_weights = self._gain(node), _of_weights(node, size.power, form)
+        of_weights = _of_weights(node, power, form)
         return lambda s, square: square * float((gain / s**2).sum()) + of_weights(s)
 
     def _step(self, v: Value, s: Reals) -> float:

@@ -107,7 +107,7 @@ def keep_floor(
 
 
 def keep_extremes(done: Quantized) -> None:
-    """Let go of what no other quantization needs."""
+    """Let go of the histograms, which only another quantization of the model would need."""
     for calibration in (done.given, done.calibration):
         calibration.keep_extremes()
     return_freed()

@@ -29,6 +29,7 @@ from .device.session import session_on
 from .errors import UserError
 from .evaluation.judging import input_specs, known_labels, others_of
 from .evaluation.quality_at_size import QualityAtSize
+from .evaluation.sequences import lower, over_sequences
 from .evaluation.sized_samples import SizedSamples
 from .evaluation.state_samples import (
     InSequence,
@@ -36,6 +37,7 @@ from .evaluation.state_samples import (
     interface_of,
     mark_kept,
     opened,
+    with_plain_states,
     with_states,
 )
 from .files import write_atomically
@@ -287,6 +289,10 @@ def check(
             mistakes = mistakes.named(class_names(file.provenance.settings), given.places)
         report = replace(report, top1=meter.counted, mistakes=mistakes, metric=None)
     report = replace(report, notes=report.notes + samples.notes + _said_of_states(graph, sequence))
+    stepped = graph if states or play is not None or file.symbols else with_plain_states(graph)
+    if report.quality is not None and stepped is not graph:
+        carried = over_sequences(stepped, content, samples, None, progress)
+        report = replace(report, quality=lower(report.quality, carried))
     if floats is None:
         return report
     if states:

@@ -19,7 +19,7 @@ from .evaluation.answers import Answers, count_answers
 from .evaluation.judging import Judging, Known, input_specs, known_labels
 from .evaluation.sample_checks import check_scale, notes_of_ignored
 from .evaluation.sequences import keep_floor_with_state, lower, over_sequences
-from .evaluation.state_samples import follows_of, with_states
+from .evaluation.state_samples import constant_states, follows_of, with_plain_states, with_states
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
 from .format.reader import read
@@ -239,8 +239,7 @@ class _Run:
         return asked or ("promote" if as_asked else "warn")
 
     def keep_floor(self) -> None:
-        """Without a budget, mix precisions if accuracy is below the floor; if the result is still
-        broken, try from a plain start as well."""
+        """Without a budget, mix precisions below the accuracy floor, then from a plain start."""
         if not self.keeps_floor:
             return
         start, found = self.done, self._promoted(self.done)
@@ -255,11 +254,11 @@ class _Run:
         return keep_floor(*how, rounding=rounding, fast=fast, carried=carried)
 
     def _over_sequences(self, done: QuantizedModel) -> Quality | None:
-        if not follows_of(self.graph) or self.streaming is not None:
+        stepped, request = with_plain_states(self.graph), self.request
+        if not follows_of(stepped) or self.streaming is not None:
             return None
         file = self._packer(done)(keep_states(done.plan.emit(done.ranges)[0]))
-        request = self.request
-        return over_sequences(self.graph, file, self.samples, request.sequence, request.progress)
+        return over_sequences(stepped, file, self.samples, request.sequence, request.progress)
 
     def judge_quality(self) -> None:
         """Evaluate the file; with `compress`, search for coarser weights first."""
@@ -306,6 +305,7 @@ class _Run:
             self.explanation = explain(*how, unseen=False, alone=alone, every=every, progress=show)
         names = self.samples.names([o.index for o in self.done.outliers])
         self.suspects = [o.in_words(names.get(o.index)) for o in self.done.outliers]
+        self.suspects += constant_states(self.graph, [k.inputs for k in known.kept])
         self.notes = [
             *self.suspects,
             *self.scale_notes,

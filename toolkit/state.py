@@ -5,14 +5,14 @@ Such pairs leave the interface of the file: a session keeps them in its persiste
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from .errors import UserError
 from .ir import Graph, Node, Port, QuantParams, State, TensorType, Value
-from .ops import is_view
+from .ops import definition, is_view
 from .ops.convert.quantize import converted
 from .ops.move.movement import Copy
 
@@ -27,18 +27,58 @@ _BEGINNINGS = ("next_", "new_", "out_", "output_")
 
 
 def plain_pairs(graph: Graph) -> dict[str, str]:
-    """Input -> output where names and types say that one is the other's next state: h and hn, h0
-    and hn, state and next_state, cache_in and cache_out. No input and no output is in two pairs.
+    """Input -> output where one is plainly the other's next state. Types agree, and names say so (h
+    and hn, h0 and hn, state and next_state, cache_in and cache_out), or recurrent layers start with
+    the one and end with the other. No input and no output is in two pairs.
     """
-    outputs = {p.name: p for p in graph.outputs}
+    by_name = _matched(graph, lambda x, y: y.name in _next_names(x.name))
+    starts, ends = _layer_states(graph)
+    by_layer = _matched(graph, lambda x, y: bool(starts[x.name]) and starts[x.name] == ends[y.name])
+    named = set(by_name.values())
+    return by_name | {i: o for i, o in by_layer.items() if i not in by_name and o not in named}
+
+
+def likely_pairs(graph: Graph) -> dict[str, str]:
+    """`plain_pairs`, and those that alone among inputs and outputs have their type."""
+    by_type = _matched(graph, lambda x, y: True)
+    return by_type | plain_pairs(graph)
+
+
+def _matched(graph: Graph, fits: Callable[[Port, Port], bool]) -> dict[str, str]:
+    """Input -> output for pairs of equal type that fit each other and no other."""
     found: dict[str, str] = {}
-    for port in graph.inputs:
-        names = [n for n in _next_names(port.name) if n in outputs]
-        fitting = [n for n in names if _problem(port, outputs[n]) is None]
+    for x in graph.inputs:
+        fitting = [y.name for y in graph.outputs if _problem(x, y) is None and fits(x, y)]
         if len(fitting) == 1:
-            found[port.name] = fitting[0]
+            found[x.name] = fitting[0]
     taken = list(found.values())
     return {i: o for i, o in found.items() if taken.count(o) == 1}
+
+
+_Ends = frozenset[tuple[int, Value]]
+"""States of recurrent layers: the number of the node, and what it starts with."""
+
+
+def _layer_states(graph: Graph) -> tuple[dict[str, _Ends], dict[str, _Ends]]:
+    """What the inputs start with, moved alone, and what is so moved to the outputs, by port."""
+    before: dict[Value, set[tuple[int, Value]]] = {}
+    after: dict[Value, set[tuple[int, Value]]] = {}
+    moves = [n for n in graph.nodes if definition(n.op).shared or is_view(n)]
+    for i, node in enumerate(graph.nodes):
+        for x, ys in definition(node.op).last_states(node).items():
+            before[x] = before.get(x, set()) | {(i, x)}
+            for y in ys:
+                after[y] = after.get(y, set()) | {(i, x)}
+    for node in moves:
+        for x in node.dynamic_inputs:
+            after[node.output] = after.get(node.output, set()) | after.get(x, set())
+    for node in reversed(moves):
+        for x in node.dynamic_inputs:
+            before[x] = before.get(x, set()) | before.get(node.output, set())
+    return (
+        {p.name: frozenset(before.get(p.value, ())) for p in graph.inputs},
+        {p.name: frozenset(after.get(p.value, ())) for p in graph.outputs},
+    )
 
 
 def _next_names(name: str) -> set[str]:

@@ -22,7 +22,7 @@ def saved(path, nodes, inputs, outputs, constants=()):
         [helper.make_tensor_value_info(n, 1, s) for n, s in outputs.items()],
         [numpy_helper.from_array(a.astype(np.float32), n) for n, a in dict(constants).items()],
     )
-    opsets = [helper.make_opsetid("", 17)]
+    opsets = [helper.make_opsetid("", 18)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
     return path
 

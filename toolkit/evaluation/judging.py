@@ -28,7 +28,7 @@ from ..ir import Array, Graph, Port, Value
 from ..numerics import STRING, numpy_dtype
 from ..ops import definition
 from ..quantize import Budget, KeptSample
-from ..state import plain_pairs
+from ..state import likely_pairs
 from .state_samples import with_states
 
 
@@ -36,7 +36,7 @@ def input_specs(graph: Graph, sizes: Sizes | None = None, options: bool = False)
     """What the graph's inputs look like to the reader of samples; state is not read. With `sizes`
     whose dimensions vary, the graph is that of the largest. `options` of `quantize` may stand for
     inputs that the samples lack."""
-    given, pairs = [p for p in graph.inputs if not p.follows], plain_pairs(graph)
+    given, pairs = [p for p in graph.inputs if not p.follows], likely_pairs(graph)
     return [
         InputSpec(
             p.name,

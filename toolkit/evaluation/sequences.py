@@ -1,4 +1,7 @@
-"""The accuracy floor of a model with state: errors that the state carries on count, too."""
+"""The accuracy floor of a model with state: errors that the state carries on count, too.
+
+They count whether the file keeps the state or the caller feeds it back.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ..quantize import Quantized
 from ..quantize.mixed_precision.accuracy_floor import Found
 from ..quantize.quality import Quality
 from ..runtime import Session
-from .state_samples import InSequence, follows_of
+from .state_samples import InSequence, follows_of, with_states
 
 LEAST_LOSS = 1e-3
 """Of single steps (Quality.loss), so that a factor to it is finite."""
@@ -26,14 +29,20 @@ def over_sequences(
     frames: int | None,
     progress: Progress = silent,
 ) -> Quality | None:
-    """The quality of a file that keeps the states of the float `graph` over sequences of so many
-    `frames`, each model with its own state. None for samples that can be read only once."""
+    """The quality of a file over sequences of so many `frames`, each model with its own states:
+    those of the float `graph`, which the file keeps or a caller feeds back. None for samples that
+    can be read only once.
+    """
     if not samples.reiterable:
         return None
     session, meter = Session(file, numbers=True), QualityMeter(graph, None)
-    runner = InSequence(session, follows_of(graph), frames, session.reset)
-    for i, sample in enumerate(samples, 1):
-        meter.add(sample, runner.run(sample))
+    follows = follows_of(graph)
+    inputs = {i.name for i in session.inputs}
+    fed_back = {x: y for x, y in follows.items() if x in inputs}
+    runner = InSequence(session, follows, frames, session.reset, fed_back)
+    for i, sample in enumerate(with_states(graph, samples, frames), 1):
+        found = runner.run(sample)
+        meter.add(sample, {k: v for k, v in found.items() if k not in fed_back.values()})
         progress("running sequences", i, samples.length or 0)
     return meter.quality()
 

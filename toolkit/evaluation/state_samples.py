@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,26 @@ from ..state import mark_states, plain_pairs
 def follows_of(graph: Graph) -> dict[str, str]:
     """The output that each input follows that is state."""
     return {p.name: p.follows for p in graph.inputs if p.follows}
+
+
+def with_plain_states(graph: Graph) -> Graph:
+    """The float graph whose inputs say which outputs they follow: as the user says, or else as is
+    plain, for a caller who feeds them back."""
+    pairs = plain_pairs(graph)
+    if follows_of(graph) or not 0 < len(pairs) < len(graph.inputs):
+        return graph
+    return mark_states(graph, list(pairs.items()))
+
+
+def constant_states(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[str]:
+    """A line for each plain state that is an input and has one value in all `samples`."""
+    states = {} if follows_of(graph) else follows_of(with_plain_states(graph))
+    return [
+        f"the samples do not carry state: input '{x}' is the same number in all of them; with "
+        f"--state {x}={y} the float model computes it"
+        for x, y in states.items()
+        if len(np.unique([[s[x].min(), s[x].max()] for s in samples])) == 1
+    ]
 
 
 class _Sequence:
@@ -61,10 +81,13 @@ def begins(i: int, frames: int | None) -> bool:
 
 def with_states(graph: Graph, samples: Samples, frames: int | None = None) -> Samples:
     """The samples, each with the state that the float model has before it; real zeros at first.
+    Those that have it are returned as they are.
 
     A sequence has so many `frames`; None: all samples are one. Raises UserError for `frames` of a
     model without state.
     """
+    if isinstance(samples, _Sequence):
+        return samples
     if any(port.follows for port in graph.inputs):
         return _Sequence(graph, samples, frames)  # type: ignore[return-value]
     if frames is not None:
@@ -73,9 +96,11 @@ def with_states(graph: Graph, samples: Samples, frames: int | None = None) -> Sa
 
 
 class InSequence:
-    """A file that keeps state, run on samples in order: `reset` where a sequence begins.
+    """A file with state, run on samples in order: `reset` where a sequence begins.
 
-    `states` are inputs of the samples that the file does not have.
+    `states` are inputs of which the samples have the values of the float model. The file keeps
+    them, but for those that are `fed_back` from an output: these have no reset and begin with the
+    values of the sample.
     """
 
     def __init__(
@@ -84,9 +109,11 @@ class InSequence:
         states: Collection[str],
         frames: int | None,
         reset: Callable[[], None] | None,
+        fed_back: Mapping[str, str] | None = None,
     ) -> None:
         self.kernels, self._runner, self._states = runner.kernels, runner, states
         self._frames, self._reset, self._count = frames, reset, 0
+        self._fed_back, self._next = fed_back or {}, dict[str, Array]()
 
     @property
     def outputs(self) -> tuple[IoInfo, ...]:
@@ -94,10 +121,15 @@ class InSequence:
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs of the next sample."""
-        if self._reset is not None and begins(self._count, self._frames):
-            self._reset()
+        if begins(self._count, self._frames):
+            if self._reset is not None:
+                self._reset()
+            self._next = {x: feed[x] for x in self._fed_back}
         self._count += 1
-        return self._runner.run({k: v for k, v in feed.items() if k not in self._states})
+        given = {k: v for k, v in feed.items() if k not in self._states}
+        found = self._runner.run(given | self._next)
+        self._next = {x: found[y] for x, y in self._fed_back.items()}
+        return found
 
 
 def mark_kept(graph: Graph, file: EdgeModel, source: str) -> Graph:

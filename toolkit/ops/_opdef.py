@@ -296,6 +296,11 @@ class OpDef(ABC):
         """Whether the operator handles NaN in a node's inputs as a missing value."""
         return False
 
+    def last_states(self, node: Node) -> dict[Value, list[Value]]:
+        """The outputs, by the input that they are the next value of: the states of a recurrent
+        layer after its last step, by those before its first."""
+        return {}
+
     def inside(self, node: Node) -> dict[str, Node]:
         """Internal values that need ranges in the integer form: float nodes that compute them, by
         the attribute that their QuantParams become."""

@@ -85,7 +85,8 @@ class Quality:
     to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:
     one of these is a vector, not a map or a series. `leveled`: outputs as large as the input is
     loud, whose errors count relative to the level of each sample. `relative`: those whose errors
-    count relative to each number. `sequences`: the file kept its own state.
+    count relative to each number. `sequences`: file and float model
+    each had its own state.
     """
 
     sqnr_db: dict[str, float]

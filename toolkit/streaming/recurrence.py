@@ -9,12 +9,9 @@ from ..ir import Array, Node, QuantParams, TensorType, Value, constant
 from ..ops import definition
 from ..ops.elementwise.where import Where
 from ..ops.move.movement import Copy, Reshape
-from ..ops.recurrent.layers import UNIT
+from ..ops.recurrent.layers import STATES, UNIT
 from .stage import Stage
 from .timing import Refusal, Streamed
-
-STATES = ((2, RecurrentOutput.LastHidden), (3, RecurrentOutput.LastCell))
-"""Inputs that a layer begins with, and the outputs that they follow."""
 
 
 def recurrent(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed]:

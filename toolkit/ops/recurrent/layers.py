@@ -19,6 +19,9 @@ from ._onnx import GATES, from_onnx
 OPERANDS = 4
 """Inputs that the runtime reads as tensors; weights, bias and peepholes are behind them."""
 
+STATES = ((2, RecurrentOutput.LastHidden), (3, RecurrentOutput.LastCell))
+"""Inputs that a layer begins with, and the outputs that they follow."""
+
 FLAGS = {
     "reverse": RecurrentFlag.Reverse,
     "reset_after": RecurrentFlag.ResetAfter,
@@ -104,6 +107,18 @@ class Recurrent(OpDef):
         """Hidden states within [-1, 1] are of scale 2^-15."""
         hidden = node.attrs["gives"][0] != RecurrentOutput.LastCell
         return UNIT if dtype == np.int16 and hidden and _bounded(node) else None
+
+    def last_states(self, node: Node) -> dict[Value, list[Value]]:
+        found: dict[Value, list[Value]] = {}
+        for i, last in STATES:
+            bits = {last}
+            if last == RecurrentOutput.LastHidden and node.input(0).shape[0] == 1:
+                bits.add(RecurrentOutput.Hidden)
+            start = node.inputs[i]
+            if start is not None:
+                gives = zip(node.attrs["gives"], node.outputs, strict=True)
+                found[start] = [y for bit, y in gives if bit in bits]
+        return found
 
     def inside(self, node: Node) -> dict[str, Node]:
         shown = {"gate_quant": RecurrentOutput.Gates}

@@ -1,0 +1,128 @@
+"""Models whose state the caller feeds back: errors that it carries on count for the verdict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import edgekit
+from edgekit.calibration import CalibrationError
+from edgekit.toolkit.decibels import ratio_db
+from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.state import likely_pairs, plain_pairs
+
+from .conftest import HIDDEN, INPUTS, saved
+
+SIZE = 64
+KEEPS = 0.999
+
+
+@pytest.fixture
+def mean(tmp_path):
+    """A slow running mean: what rounding adds in one step stays for a thousand."""
+    nodes = [
+        helper.make_node("MatMul", ["h", "keeps"], ["old"]),
+        helper.make_node("MatMul", ["x", "takes"], ["new"]),
+        helper.make_node("Add", ["old", "new"], ["h_out"]),
+        helper.make_node("Neg", ["h_out"], ["y"]),
+    ]
+    shapes, made = {"x": (1, SIZE), "h": (1, SIZE)}, {"y": (1, SIZE), "h_out": (1, SIZE)}
+    constants = {"keeps": KEEPS * np.eye(SIZE), "takes": (1 - KEEPS) * np.eye(SIZE)}
+    return saved(tmp_path / "mean.onnx", nodes, shapes, made, constants)
+
+
+def steps(count, seed=0, carried=True):
+    """Samples with the state before them, or with zeros."""
+    rng = np.random.default_rng(seed)
+    h = np.zeros((1, SIZE), np.float32)
+    for _ in range(count):
+        x = rng.uniform(-1, 1, (1, SIZE)).astype(np.float32)
+        yield {"x": x, "h": h if carried else 0 * h}
+        h = (KEEPS * h + (1 - KEEPS) * x).astype(np.float32)
+
+
+def over_sequence_db(path, edge, samples):
+    """SQNR of y where file and onnxruntime each have their own state."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    floats = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session, signal, noise = Session(edge), 0.0, 0.0
+    h = g = np.zeros((1, SIZE), np.float32)
+    for sample in samples:
+        y, h = floats.run(["y", "h_out"], {"x": sample["x"], "h": h})
+        found = session.run({"x": sample["x"], "h": g})
+        g = found["h_out"]
+        signal += float(np.square(y, dtype=np.float64).sum())
+        noise += float(np.square(found["y"] - y, dtype=np.float64).sum())
+    return ratio_db(signal, noise)
+
+
+def test_a_state_that_collapses_over_time_is_seen_and_mended(mean, tmp_path):
+    samples = list(steps(600))
+    warned = edgekit.quantize(mean, samples, tmp_path / "w.edge", on_low_accuracy="warn")
+    alone = over_sequence_db(mean, tmp_path / "w.edge", samples)
+    assert alone < 20
+    assert warned.quality.sequences and warned.quality.level != "good"
+    assert "over sequences" in warned.verdict[0]
+    mended = edgekit.quantize(mean, samples, tmp_path / "m.edge")
+    assert mended.promotion is not None and mended.quality.level == "good"
+    assert over_sequence_db(mean, tmp_path / "m.edge", list(steps(600, seed=5))) > alone + 10
+
+
+def test_check_says_the_same_of_states_that_are_fed_back(mean, tmp_path):
+    samples = list(steps(600))
+    told = edgekit.quantize(mean, samples, tmp_path / "w.edge", on_low_accuracy="warn").quality
+    seen = edgekit.check(tmp_path / "w.edge", mean, samples).quality
+    assert seen.sequences and seen.sqnr_db == pytest.approx(told.sqnr_db, abs=0.01)
+
+
+def test_samples_without_the_state_that_they_would_have_are_the_cause(mean, tmp_path):
+    zeros = list(steps(64, carried=False))
+    done = edgekit.quantize(mean, zeros, tmp_path / "z.edge")
+    assert done.quality.level == "broken"
+    assert "do not carry state: input 'h'" in done.verdict[1]
+    assert "--state h=h_out" in done.verdict[1]
+
+
+def layer(tmp_path, stacked):
+    """An LSTM step whose names say nothing; `stacked`: h and c are one input and one output."""
+    rng = np.random.default_rng(2)
+    constants = {
+        "w": rng.normal(0, 0.5, (1, 4 * HIDDEN, INPUTS)),
+        "r": rng.normal(0, 0.3, (1, 4 * HIDDEN, HIDDEN)),
+    }
+    starts, ends = (["a", "b"], ["u", "v"]) if stacked else (["p", "q"], ["s", "t"])
+    of = ["x", "w", "r", "", "", *starts]
+    nodes = [
+        helper.make_node("LSTM", of, ["y", *ends], hidden_size=HIDDEN),
+        helper.make_node("Neg", ["y"], ["out"]),
+    ]
+    inputs, outputs = {"x": (1, 1, INPUTS)}, {"out": (1, 1, 1, HIDDEN)}
+    one = (1, 1, HIDDEN)
+    if stacked:
+        split = helper.make_node("Split", ["p"], starts, axis=0, num_outputs=2)
+        nodes = [split, *nodes, helper.make_node("Concat", ends, ["s"], axis=0)]
+        inputs["p"] = outputs["s"] = (2, 1, HIDDEN)
+    else:
+        inputs |= {"p": one, "q": one}
+        outputs |= {"t": one, "s": one}
+    return saved(tmp_path / "layer.onnx", nodes, inputs, outputs, constants)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_what_a_layer_starts_and_ends_with_is_state(tmp_path, stacked):
+    path = layer(tmp_path, stacked)
+    assert plain_pairs(load(path)) == ({"p": "s"} if stacked else {"p": "s", "q": "t"})
+
+
+def test_a_missing_input_of_an_outputs_type_may_be_state(tmp_path):
+    nodes = [
+        helper.make_node("Concat", ["x", "a"], ["whole"], axis=1),
+        helper.make_node("Tanh", ["a"], ["b"]),
+    ]
+    shapes = {"whole": (1, 5), "b": (1, 3)}
+    path = saved(tmp_path / "m.onnx", nodes, {"x": (1, 2), "a": (1, 3)}, shapes)
+    assert plain_pairs(load(path)) == {} and likely_pairs(load(path)) == {"a": "b"}
+    with pytest.raises(CalibrationError, match="or use --state a=b"):
+        edgekit.quantize(path, [{"x": np.ones((1, 2), np.float32)}], tmp_path / "m.edge")

@@ -27,6 +27,7 @@ from .accuracy.compare import QualitySource, Runner
 from .build import build_file, prove
 from .device.session import session_on
 from .errors import UserError
+from .evaluation.cell_limits import LIMIT, limited
 from .evaluation.judging import input_specs, known_labels, others_of
 from .evaluation.quality_at_size import QualityAtSize
 from .evaluation.sequences import lower, over_sequences
@@ -300,7 +301,7 @@ def check(
         inner = compare(
             Session(content, kernels, None, numbers=True),
             oracle,
-            samples,
+            with_states(floats, given, sequence),
             batch=batch,
             total=total,
             floats=floats,
@@ -343,6 +344,8 @@ def _layer_reference(file: EdgeModel, source: str, graph: Graph) -> Graph:
     alike."""
     settings = file.provenance.settings
     try:
+        if LIMIT in settings:
+            graph = limited(graph, settings[LIMIT])
         if "equalized" in settings:
             graph = equalized(graph, from_text(settings["equalized"]))
         if "absorbed" in settings:

@@ -16,6 +16,7 @@ from .build import Kept, forget_lasting, prove
 from .compress import Coding, remove_constant_channels
 from .errors import UserError
 from .evaluation.answers import Answers, count_answers
+from .evaluation.cell_limits import limit_of, with_cell_limit
 from .evaluation.judging import Judging, Known, input_specs, known_labels
 from .evaluation.sample_checks import check_scale, notes_of_ignored
 from .evaluation.sequences import keep_floor_with_state, lower, over_sequences
@@ -130,6 +131,8 @@ class _Run:
         )
         if self.model.varies:
             self.samples, self.graph = self.model.at_size_of(self.samples)
+        else:
+            self.graph = with_cell_limit(self.graph, self.samples, request.sequence)
         self.samples = with_states(self.graph, self.samples, request.sequence)
         if request.report is not None and not self.samples.reiterable:
             raise UserError("report= reads the samples again: pass a list, not a generator")
@@ -169,6 +172,7 @@ class _Run:
             "shapes": plain_shapes(request.shapes),
             **plain_dims(request.dims),
             **plain_constants(request.constants),
+            **limit_of(self.graph),
             **options_of(self.samples, [p.shape for p in self.graph.outputs], self.read),
         }
         if self.budget is not None:
@@ -318,10 +322,6 @@ class _Run:
             label = None if self.answers is None else self.answers.label
             self.notes[:0] = notes_of_ignored(self.samples, label)
 
-    @property
-    def held_out(self) -> bool | None:
-        return self.done.held_out if self.done.plan.has_rounded else None
-
     def verdict(self) -> list[str]:
         causes = self.suspects or main_cause(self.explanation)
         how = None if self.budget is not None else self.on_low_accuracy
@@ -361,7 +361,7 @@ class _Run:
             kept_samples=len(done.calibration.kept) * self.batch,
             seconds=round(perf_counter() - self.started, 3),
             sqnr_db=round(done.sqnr_db, 2),
-            held_out=self.held_out,
+            held_out=done.held_out if done.plan.has_rounded else None,
             arena_bytes=written.memory.arena_bytes,
             decisions=done.decisions,
             notes=self.notes,

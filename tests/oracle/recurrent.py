@@ -44,9 +44,12 @@ class _Cell:
         unit = max((sum(map(abs, w)) * 32767 + abs(b)) * s for w, b, s in rows) * h / 32767
         self.ratios = [s * h / unit for s in steps]
         gates, x = node.attrs["gate_quant"].scalar, float(scale(node.input(0)))
-        self.peepholes = None
+        self.peepholes, self.cell = None, None
+        if "cell_quant" in node.attrs:
+            limit, whole = node.attrs["cell_limit"], node.attrs["cell_quant"].scalar
+            self.cell = float(np.float32(min(whole, limit / 32767))) if limit else whole
         if node.inputs[6] is not None:
-            real, c = node.input(6).const, node.attrs["cell_quant"].scalar
+            real, c = node.input(6).const, self.cell
             gates = float(np.float32(gates + float(np.abs(real).max()) * c))
             self.peepholes = [
                 self._peephole([float(w) for w in line], c / gates) for line in np.split(real, 3)
@@ -59,7 +62,7 @@ class _Cell:
         self.hidden_ratio = 2.0**-30 / h
         if "cell_quant" in node.attrs:
             self.t = 38
-            while (m := nearest(2.0 ** (self.t - 30) / node.attrs["cell_quant"].scalar)) > 1 << 23:
+            while (m := nearest(2.0 ** (self.t - 30) / self.cell)) > 1 << 23:
                 self.t -= 1
             self.m = m
 

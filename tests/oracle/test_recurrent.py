@@ -21,6 +21,8 @@ CASES = [
     (RecurrentCell.Lstm, 4, {"coupled": True}),
     (RecurrentCell.Lstm, 4, {"peepholes": 0.3}),
     (RecurrentCell.Lstm, 4, {"peepholes": 2.0, "reverse": True, "clip": 1.5}),
+    (RecurrentCell.Lstm, 4, {"cell_limit": 1.25}),
+    (RecurrentCell.Lstm, 4, {"peepholes": 2.0, "cell_limit": 0.75}),
     (RecurrentCell.Lstm, 4, {"peepholes": 0.0, "coupled": True}),
 ]
 
@@ -46,7 +48,8 @@ def test_the_oracle_agrees(cell, gates, attrs, seed):
     y = Value("y", TensorType(x.dtype, (6, 2, hidden)), quant=QuantParams.int16(2.0**-15))
     functions = (RecurrentFn.Sigmoid, RecurrentFn.Tanh, RecurrentFn.Tanh)
     count = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 2, RecurrentCell.Lstm: 3}[cell]
-    given = {"reverse": False, "reset_after": False, "coupled": False, "clip": 0.0}
+    given = dict.fromkeys(("reverse", "reset_after", "coupled"), False)
+    given |= {"clip": 0.0, "cell_limit": 0.0}
     given |= {"gate_quant": QuantParams.int16(7.3 / 32767), "gives": (RecurrentOutput.Hidden,)}
     if cell == RecurrentCell.Lstm:
         given["cell_quant"] = QuantParams.int16(2.7 / 32767)

@@ -9,7 +9,7 @@ from ..ir import Array, Node, QuantParams, TensorType, Value, constant
 from ..ops import definition
 from ..ops.elementwise.where import Where
 from ..ops.move.movement import Copy, Reshape
-from ..ops.recurrent.layers import STATES, UNIT
+from ..ops.recurrent.layers import STATES, UNIT, cell_quant
 from .stage import Stage
 from .timing import Refusal, Streamed
 
@@ -96,7 +96,7 @@ class _Layer:
             return kind, None
         attrs = self.node.attrs
         if bit == RecurrentOutput.LastCell:
-            return kind, attrs["cell_quant"]
+            return kind, cell_quant(self.node)
         return kind, attrs.get("hidden_quant", UNIT)
 
     def run(

@@ -221,7 +221,8 @@ def integer_node(integers, cell, sizes, functions, lengths, states, spread=0.1, 
         constant(bias, "b") if bias.any() else None,
         None,
     ]
-    flags = {"reverse": False, "reset_after": False, "coupled": False, "clip": 0.0} | attrs
+    flags = dict.fromkeys(("reverse", "reset_after", "coupled"), False)
+    flags |= {"clip": 0.0, "cell_limit": 0.0} | attrs
     node = integers.node(
         "Recurrent", inputs, QuantParams.int16(2.0**-15), cell=cell, gives=tuple(gives),
         functions=tuple(CellFunction(f) for f in functions),
@@ -239,6 +240,7 @@ CELLS = {
     "gru": (RecurrentCell.Gru, [SIGMOID, TANH], {}),
     "gru-after": (RecurrentCell.Gru, [SIGMOID, TANH], {"reset_after": True}),
     "lstm": (RecurrentCell.Lstm, [SIGMOID, TANH, TANH], {}),
+    "lstm-limited": (RecurrentCell.Lstm, [SIGMOID, TANH, TANH], {"cell_limit": 0.875}),
     "lstm-coupled": (RecurrentCell.Lstm, [SIGMOID, TANH, TANH], {"coupled": True, "clip": 2.0}),
 }
 INTEGER_SIZES = [(4, 1, 1), (3, 2, 5), (5, 1, 16), (2, 3, 33), (7, 1, 64)]

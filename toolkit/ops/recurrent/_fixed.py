@@ -76,7 +76,7 @@ def fixed_of(node: Node) -> Fixed:
     """Raises ValueError for scales that leave the arithmetic."""
     x, one, gates = node.input(0).quant, QuantParams.int16(2.0**-ONE_BITS), gate_quant(node)
     assert x is not None
-    hidden, cell = (node.attrs.get(f"{state}_quant", one) for state in ("hidden", "cell"))
+    hidden, cell = node.attrs.get("hidden_quant", one), cell_quant(node)
     weights, products, unit = _products(node, hidden)
     return Fixed(
         weights,
@@ -92,6 +92,13 @@ def fixed_of(node: Node) -> Fixed:
     )
 
 
+def cell_quant(node: Node) -> QuantParams:
+    """Of cell states, which saturate at their limit; that of [-1, 1] for a layer without."""
+    found: QuantParams = node.attrs.get("cell_quant", QuantParams.int16(2.0**-ONE_BITS))
+    limit = node.attrs["cell_limit"]
+    return QuantParams.int16(min(found.scalar, limit / MOST)) if limit else found
+
+
 def gate_quant(node: Node) -> QuantParams:
     """Of gates, before and after what peepholes add to them."""
     own = _own_gate_quant(node)
@@ -99,7 +106,7 @@ def gate_quant(node: Node) -> QuantParams:
         return own
     peepholes = node.input(6).const
     assert peepholes is not None
-    reach = float(np.abs(peepholes).max()) * node.attrs["cell_quant"].scalar
+    reach = float(np.abs(peepholes).max()) * cell_quant(node).scalar
     return QuantParams.int16(own.scalar + reach)
 
 

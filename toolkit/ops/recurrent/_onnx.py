@@ -92,6 +92,7 @@ def _read(b: Builder, node: OnnxNode) -> _Layer:
         raise Unsupported(f"its hidden_size {node.attrs['hidden_size']} is not that of its weights")
     attrs = {
         "cell": cell, "clip": float(node.attrs.get("clip", 0.0)),
+        "cell_limit": 0.0,
         "reset_after": cell == RecurrentCell.Gru and bool(node.attrs.get("linear_before_reset", 0)),
         "coupled": cell == RecurrentCell.Lstm and bool(node.attrs.get("input_forget", 0)),
         "gives": _wanted(node),

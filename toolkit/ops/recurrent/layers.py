@@ -12,6 +12,7 @@ from ...format.tables import WIDE
 from ...ir import Array, Node, QuantParams, TensorType, Value
 from ...numerics import INT16, Precision, integer_precisions
 from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, problem_of
+from ._fixed import cell_quant as cell_quant
 from ._fixed import fixed_of, integer_meaning
 from ._functions import CellFunction
 from ._onnx import GATES, from_onnx
@@ -43,8 +44,9 @@ class Recurrent(OpDef):
     hidden]; the weights [gates * hidden, hidden] of the hidden state, their bias [gates * hidden],
     peepholes [3 * hidden]. All but the first and the weights may be absent; those behind the fourth
     are constant float32, on integers too. attrs: cell (RecurrentCell), gives (RecurrentOutput, in
-    order), functions (f, g, h as ONNX calls them), clip (0: none), reverse, reset_after, coupled;
-    of integers gate_quant besides, cell_quant (LSTM), and hidden_quant unless it is UNIT.
+    order), functions (f, g, h as ONNX calls them), clip (0: none), cell_limit (where the cell state
+    saturates in every step; 0: nowhere), reverse, reset_after, coupled; of integers gate_quant
+    besides, cell_quant (LSTM), and hidden_quant unless it is UNIT.
 
     Integers are int16: 16-bit states and gates, weights of 8 or 4 bits.
     """
@@ -159,10 +161,10 @@ class Recurrent(OpDef):
                 flags |= RecurrentFlag.Peepholes
             return Lowered(kind, params | {"flags": flags}, operands)
         bias, peepholes = (None if v is None else v.const for v in node.inputs[5:7])
-        numbers = np.zeros(7)
+        numbers = np.zeros(8)
         for i, f in enumerate(functions):
             numbers[i], numbers[3 + i] = f.alpha, f.beta
-        numbers[6] = attrs["clip"]
+        numbers[6:] = attrs["clip"], attrs["cell_limit"]
         tail = [numbers.astype("<f4")]
         if peepholes is not None:
             flags |= RecurrentFlag.Peepholes

@@ -6,11 +6,11 @@
 
 #include "op.h"
 
-enum { EK_CELL_GIVES = 31, EK_CELL_NUMBERS = 7 };
+enum { EK_CELL_GIVES = 31, EK_CELL_NUMBERS = 8 };
 
 typedef struct ek_cell {
     const float *alpha, *beta, *peepholes;
-    float clip; /* 0: none */
+    float clip, limit; /* of gates and of the cell state; 0: none */
     uint32_t functions;
 } ek_cell;
 
@@ -26,7 +26,7 @@ static bool ek_cell_check(const ek_node *node, const ek_fmt_recurrent *p)
 static ek_cell ek_cell_of(const ek_node *node, const ek_fmt_recurrent *p)
 {
     const float *table = ek_blob(node, p->table);
-    return (ek_cell){ table, table + 3, table + EK_CELL_NUMBERS, table[6], p->functions };
+    return (ek_cell){ table, table + 3, table + EK_CELL_NUMBERS, table[6], table[7], p->functions };
 }
 
 static void ek_cell_start(const ek_cell *cell, const ek_kernels *kernels, float *state, const float *given,
@@ -106,8 +106,9 @@ static void ek_cell_blend(float *hidden, const float *update, const float *next,
 static void ek_cell_update(const ek_cell *cell, float *state, const float *i, const float *f, const float *g,
                            size_t count)
 {
-    (void)cell;
     for (size_t j = 0; j < count; j++) state[j] = f[j] * state[j] + i[j] * g[j];
+    if (cell->limit > 0.0f)
+        for (size_t j = 0; j < count; j++) state[j] = fminf(fmaxf(state[j], -cell->limit), cell->limit);
 }
 
 static void ek_cell_output(const ek_cell *cell, float *hidden, const float *o, const float *h, size_t count)

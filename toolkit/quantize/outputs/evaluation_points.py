@@ -32,6 +32,7 @@ from .differences import inputs_rebuilt_by, with_counted_part
 from .kept_samples import KeptSample
 from .levels import followed_input
 from .ratios import least_of_ratios, logarithms
+from .raw_scores import are_scores, raw_scores
 from .selections import selected
 from .skips import added_to_inputs
 from .unlike_parts import unlike_parts
@@ -54,6 +55,8 @@ LEAST_CERTAIN = 0.75
 EMPTY = 0.05
 """Maximum mean of a map of probabilities without detections. Other maps that a sigmoid limits, such
 as disparities, have more."""
+LEAST_DETECTIONS = 50
+"""Least number of detections on all samples: fewer say little."""
 DETECTION = 2.5
 """What the scores of a sample without a detection are measured against: an error of a tenth, even
 if it is that of one score, leaves it below THRESHOLD."""
@@ -71,6 +74,9 @@ class EvaluationPoint:
     `logit`: of a probability of yes or no, the tensor that counts instead if the samples show one
     answer only (`fitted`): such probabilities differ by less than a step of int8. `yes_no`: this is
     such a tensor; what counts is its sigmoid at `temperature`, within REACH.
+
+    `raw`: possibly logits of scores beside boxes (raw_scores.py). If the samples look like it
+    (`fitted`), it is `yes_no` at temperature 1, and `empty` with few detections.
 
     `scores`: many probabilities, which are `empty` if the samples have none of a detection
     (`fitted`): their error counts relative to DETECTION, as what is next to 0 may be off by much.
@@ -98,6 +104,7 @@ class EvaluationPoint:
     along: int | None = None
     logit: str | None = None
     yes_no: bool = False
+    raw: bool = False
     scores: bool = False
     empty: bool = False
     added: str | None = None
@@ -123,8 +130,7 @@ class EvaluationPoint:
         if self.fill is not None:
             return np.where(y <= MASKED, self.fill, y)
         if self.yes_no:
-            likely: NDArray[np.float64] = 1 / (1 + np.exp(-_limited(y) / self.temperature))
-            return likely
+            y = 1 / (1 + np.exp(-_limited(y) / self.temperature))
         if self.empty:
             rows = y.reshape(len(y) if of_many else 1, -1)
             with_one = np.pad(rows, ((0, 0), (0, 1)), constant_values=DETECTION)
@@ -183,10 +189,15 @@ def fitted(
     that; scores may be empty."""
     found: list[EvaluationPoint] = []
     for p in points:
-        at = replace(p, logit=None, scores=False)
+        at = replace(p, logit=None, scores=False, raw=False)
         logit = p.logit if p.logit in samples[0].at_points else None
         if p.scores and have_no_detection([s.at_points[p.tensor] for s in samples]):
             found.append(replace(at, empty=True, rebuilt=()))
+            continue
+        if p.raw and are_scores([s.at_points[p.tensor] for s in samples]):
+            count = sum(np.count_nonzero(s.at_points[p.tensor] > 0) for s in samples)
+            few = bool(count < LEAST_DETECTIONS)
+            found.append(replace(at, yes_no=True, empty=few, rebuilt=()))
             continue
         if logit is not None and shows_one_answer([s.at_points[p.tensor] for s in samples]):
             at = EvaluationPoint(logit, yes_no=True)
@@ -277,6 +288,7 @@ class _Made:
         self.graph = graph
         self.outputs = graph.output_values()
         self.restored = restored(graph) if inside else {}
+        self.raw = raw_scores(graph)
 
     def points(self, v: Value) -> list[EvaluationPoint]:
         """Of a tensor of floats; none of one that is given or constant, or of another type."""
@@ -297,6 +309,7 @@ class _Made:
                 self._kept(v).name,
                 logit=self._logit_of(v, node),
                 scores=scores,
+                raw=v in self.raw,
                 added=self._added_in(v, node),
                 rebuilt=inputs_rebuilt_by(v, self.graph) if v in self.outputs else (),
                 masks=node in self.masking,

@@ -23,6 +23,7 @@ from .evaluation_points import THRESHOLD, EvaluationPoint, shares
 from .expected_scores import Sums, intersection_over_union, part_kept, sums_of
 from .kept_samples import KeptSample
 from .ratios import is_map
+from .raw_scores import CERTAIN, LEAST_CERTAIN, probabilities
 
 LEAST_SIDE = 32
 """Least height and width of a single mask, and least number of elements where classes are
@@ -34,8 +35,6 @@ LEAST_SHARE = 0.005
 """Least share of elements inside masks, and outside, over all samples; heat maps have less."""
 LEAST_ELEMENTS = 50.0
 """Of a class, by the float model's probabilities on all samples: fewer say little."""
-CERTAIN, LEAST_CERTAIN = 0.1, 0.75
-"""Share of probabilities this close to 0 or 1 in a mask; images have fewer."""
 
 
 @dataclass(frozen=True)
@@ -137,15 +136,10 @@ def _single(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) 
         if not logits and not computes(node, *PROBABILITY):
             continue
         maps = [s.at_points[v.name] for s in kept]
-        maps = [_probabilities(x) for x in maps] if logits else maps
+        maps = [probabilities(x) for x in maps] if logits else maps
         inside = float(np.mean([np.mean(x > THRESHOLD) for x in maps]))
         if LEAST_SHARE <= inside <= 1 - LEAST_SHARE and are_certain(maps):
             yield _Map(v.name, logits=logits)
-
-
-def _probabilities(logits: Array) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = 0.5 + 0.5 * np.tanh(0.5 * logits.astype(np.float64))
-    return found
 
 
 def are_certain(samples: Sequence[Array]) -> bool:

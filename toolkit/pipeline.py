@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -290,8 +291,8 @@ def check(
             mistakes = mistakes.named(class_names(file.provenance.settings), given.places)
         report = replace(report, top1=meter.counted, mistakes=mistakes, metric=None)
     report = replace(report, notes=report.notes + samples.notes + _said_of_states(graph, sequence))
-    stepped = graph if states or play is not None or file.symbols else with_plain_states(graph)
-    if report.quality is not None and stepped is not graph:
+    if report.quality is not None and not (states or play is not None or file.symbols):
+        stepped = with_plain_states(graph, list(islice(samples, SAMPLES)))
         carried = over_sequences(stepped, content, samples, None, progress)
         report = replace(report, quality=lower(report.quality, carried))
     if floats is None:

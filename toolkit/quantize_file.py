@@ -258,7 +258,7 @@ class _Run:
         return keep_floor(*how, rounding=rounding, fast=fast, carried=carried)
 
     def _over_sequences(self, done: QuantizedModel) -> Quality | None:
-        stepped, request = with_plain_states(self.graph), self.request
+        stepped, request = with_plain_states(self.graph, done.calibration.inputs), self.request
         if not follows_of(stepped) or self.streaming is not None:
             return None
         file = self._packer(done)(keep_states(done.plan.emit(done.ranges)[0]))
@@ -309,7 +309,7 @@ class _Run:
             self.explanation = explain(*how, unseen=False, alone=alone, every=every, progress=show)
         names = self.samples.names([o.index for o in self.done.outliers])
         self.suspects = [o.in_words(names.get(o.index)) for o in self.done.outliers]
-        self.suspects += constant_states(self.graph, [k.inputs for k in known.kept])
+        self.suspects += constant_states(self.graph, known.inputs)
         self.notes = [
             *self.suspects,
             *self.scale_notes,

@@ -9,6 +9,7 @@ from onnx import helper
 import edgekit
 from edgekit.calibration import CalibrationError
 from edgekit.toolkit.decibels import ratio_db
+from edgekit.toolkit.evaluation.state_samples import follows_of, with_plain_states
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.state import likely_pairs, plain_pairs
@@ -126,3 +127,31 @@ def test_a_missing_input_of_an_outputs_type_may_be_state(tmp_path):
     assert plain_pairs(load(path)) == {} and likely_pairs(load(path)) == {"a": "b"}
     with pytest.raises(CalibrationError, match="or use --state a=b"):
         edgekit.quantize(path, [{"x": np.ones((1, 2), np.float32)}], tmp_path / "m.edge")
+
+
+def test_whole_sequences_that_begin_alike_are_not_joined(tmp_path):
+    """Each sample has all steps, and zeros for the states that the layer begins with."""
+    rng, steps_of_one = np.random.default_rng(5), 12
+    constants = {
+        "w": rng.normal(0, 0.5, (1, 4 * HIDDEN, INPUTS)),
+        "r": rng.normal(0, 0.3, (1, 4 * HIDDEN, HIDDEN)),
+        "last": rng.normal(0, 0.4, (HIDDEN, 3)),
+    }
+    of = ["x", "w", "r", "", "", "h0", "c0"]
+    nodes = [
+        helper.make_node("LSTM", of, ["", "hn", "cn"], hidden_size=HIDDEN),
+        helper.make_node("MatMul", ["hn", "last"], ["y"]),
+    ]
+    state = (1, 1, HIDDEN)
+    shapes = {"x": (steps_of_one, 1, INPUTS), "h0": state, "c0": state}
+    outputs = {"y": (1, 1, 3), "hn": state, "cn": state}
+    path = saved(tmp_path / "m.onnx", nodes, shapes, outputs, constants)
+    zeros = np.zeros(state, np.float32)
+    x = rng.normal(0, 1, (64, steps_of_one, 1, INPUTS)).astype(np.float32)
+    samples = [{"x": row, "h0": zeros, "c0": zeros} for row in x]
+    done = edgekit.quantize(path, samples, tmp_path / "m.edge")
+    assert done.quality.level == "good" and not done.quality.sequences and not done.suspects
+    carried = [s | {"h0": rng.normal(0, 0.3, state).astype(np.float32)} for s in samples]
+    graph = load(path)
+    assert follows_of(with_plain_states(graph, samples)) == {}
+    assert follows_of(with_plain_states(graph, carried)) == {"h0": "hn", "c0": "cn"}

@@ -30,10 +30,10 @@ def over_sequences(
     progress: Progress = silent,
 ) -> Quality | None:
     """The quality of a file over sequences of so many `frames`, each model with its own states:
-    those of the float `graph`, which the file keeps or a caller feeds back. None for samples that
-    can be read only once.
+    those of the float `graph`, which the file keeps or a caller feeds back. None without, and for
+    samples that can be read only once.
     """
-    if not samples.reiterable:
+    if not follows_of(graph) or not samples.reiterable:
         return None
     session, meter = Session(file, numbers=True), QualityMeter(graph, None)
     follows = follows_of(graph)

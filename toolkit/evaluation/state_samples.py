@@ -17,6 +17,7 @@ from ..format.schema import Place
 from ..format.writer import write
 from ..ir import Array, Graph
 from ..numerics import numpy_dtype
+from ..ops.recurrent.layers import Recurrent
 from ..plan import ARENA_ALIGN
 from ..runtime import IoInfo
 from ..state import mark_states, plain_pairs
@@ -27,24 +28,36 @@ def follows_of(graph: Graph) -> dict[str, str]:
     return {p.name: p.follows for p in graph.inputs if p.follows}
 
 
-def with_plain_states(graph: Graph) -> Graph:
+def with_plain_states(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> Graph:
     """The float graph whose inputs say which outputs they follow: as the user says, or else as is
-    plain, for a caller who feeds them back."""
+    plain, for a caller who feeds them back.
+
+    That is nobody where layers take several steps and begin all `samples` with the same states:
+    these are whole sequences.
+    """
     pairs = plain_pairs(graph)
     if follows_of(graph) or not 0 < len(pairs) < len(graph.inputs):
+        return graph
+    several = any(n.op == Recurrent.name and n.input(0).shape[0] > 1 for n in graph.nodes)
+    if several and all(_is_constant(x, samples) for x in pairs):
         return graph
     return mark_states(graph, list(pairs.items()))
 
 
 def constant_states(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[str]:
     """A line for each plain state that is an input and has one value in all `samples`."""
-    states = {} if follows_of(graph) else follows_of(with_plain_states(graph))
+    states = {} if follows_of(graph) else follows_of(with_plain_states(graph, samples))
     return [
         f"the samples do not carry state: input '{x}' is the same number in all of them; with "
         f"--state {x}={y} the float model computes it"
         for x, y in states.items()
-        if len(np.unique([[s[x].min(), s[x].max()] for s in samples])) == 1
+        if _is_constant(x, samples)
     ]
+
+
+def _is_constant(name: str, samples: Sequence[Mapping[str, Array]]) -> bool:
+    """Whether an input is one number everywhere in all samples."""
+    return len({float(end) for s in samples for end in (s[name].min(), s[name].max())}) == 1
 
 
 class _Sequence:

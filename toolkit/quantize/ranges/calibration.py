@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -74,6 +74,11 @@ class Calibration:
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
     judged: dict[Hashable, Judged] = field(default_factory=dict, init=False, repr=False)
     noises: dict[bytes, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def inputs(self) -> list[Mapping[str, Array]]:
+        """Those of the kept samples."""
+        return [sample.inputs for sample in self.kept]
 
     def observed(self, observer: str, tensor: str) -> Range:
         """The range of a tensor by one of OBSERVERS."""

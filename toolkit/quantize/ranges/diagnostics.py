@@ -32,7 +32,7 @@ def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:
     The model takes `batch` samples at a time, which calibration counts as one.
     """
     kept, found = calibration.kept, []
-    inputs = [k.inputs for k in kept]
+    inputs = calibration.inputs
     for name in inputs[0]:
         values = {(float(x[name].min()), float(x[name].max())) for x in inputs if x[name].size}
         if len(values) == 1 and len(set(*values)) == 1:

@@ -56,7 +56,7 @@ def make_database(
 ) -> dict[str, Layer]:
     """The entries of every `wanted` layer, by its output name."""
     done, few = evaluator.done, evaluator.few
-    inputs = [k.inputs for k in done.calibration.kept]
+    inputs = done.calibration.inputs
     found: dict[str, Layer] = {}
     signal = np.maximum(few.signal, LEAST)
     for node in nodes_at_rates(done.plan, done.ranges, inputs, wanted, progress):

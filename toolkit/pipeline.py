@@ -291,18 +291,18 @@ def check(
             mistakes = mistakes.named(class_names(file.provenance.settings), given.places)
         report = replace(report, top1=meter.counted, mistakes=mistakes, metric=None)
     report = replace(report, notes=report.notes + samples.notes + _said_of_states(graph, sequence))
-    if report.quality is not None and not (states or play is not None or file.symbols):
+    if report.quality is not None and samples.reiterable and not (states or play or file.symbols):
         stepped = with_plain_states(graph, list(islice(samples, SAMPLES)))
-        carried = over_sequences(stepped, content, samples, None, progress)
+        carried = over_sequences(stepped, session, samples, None, progress)
         report = replace(report, quality=lower(report.quality, carried))
     if floats is None:
         return report
     if states:
-        content = opened(file, graph)
+        content, keeper = opened(file, graph), Keeper(SAMPLES)
         inner = compare(
             Session(content, kernels, None, numbers=True),
             oracle,
-            with_states(floats, given, sequence),
+            keeper.passing(with_states(floats, given, sequence)),
             batch=batch,
             total=total,
             floats=floats,

@@ -132,7 +132,7 @@ class _Run:
         if self.model.varies:
             self.samples, self.graph = self.model.at_size_of(self.samples)
         else:
-            self.graph = with_cell_limit(self.graph, self.samples, request.sequence)
+            self.graph = with_cell_limit(self.graph, self.samples, request.sequence, self.budget)
         self.samples = with_states(self.graph, self.samples, request.sequence)
         if request.report is not None and not self.samples.reiterable:
             raise UserError("report= reads the samples again: pass a list, not a generator")

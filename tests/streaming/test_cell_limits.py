@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from scipy.special import expit
 
 import edgekit
@@ -16,6 +17,7 @@ from edgekit.toolkit.evaluation.cell_limits import limit_of, limited, with_cell_
 from edgekit.toolkit.evaluation.judging import input_specs
 from edgekit.toolkit.format.reader import read_file
 from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.quantize import Budget
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.state import mark_states
 
@@ -129,3 +131,31 @@ def test_the_float_layer_saturates_in_every_step(tmp_path):
         np.testing.assert_allclose(found["y"][step, 0], h, atol=1e-5)
     np.testing.assert_allclose(found["c"][0], c, atol=1e-6)
     assert np.abs(c).max() == limit
+
+
+def test_outputs_whose_size_varies_keep_the_cells_as_they_are(tmp_path):
+    """How many numbers are above a threshold depends on the sample."""
+    path = adder(tmp_path, forgets=12.0)
+    model = onnx.load(path)
+    model.graph.node.extend(
+        [
+            helper.make_node("Reshape", ["hn", "all"], ["flat"]),
+            helper.make_node("Greater", ["flat", "zero"], ["above"]),
+            helper.make_node("Compress", ["flat", "above"], ["some"], axis=0),
+        ]
+    )
+    arrays = {"all": np.array([-1]), "zero": np.zeros(1, np.float32)}
+    model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in arrays.items())
+    model.graph.output.append(helper.make_tensor_value_info("some", 1, ["n"]))
+    onnx.save(model, path)
+    graph = mark_states(load(path), PAIRS)
+    samples = open_samples(list(steps(200, lambda i: 1.0)), input_specs(graph))
+    assert limit_of(with_cell_limit(graph, samples)) == {}
+
+
+def test_a_budget_may_ask_for_more_than_the_limit_keeps(tmp_path):
+    graph = mark_states(load(adder(tmp_path, forgets=12.0)), PAIRS)
+    samples = open_samples(list(steps(200, lambda i: 1.0)), input_specs(graph))
+    for least, limit in ((30.0, 16.0), (120.0, 32.0)):
+        found = with_cell_limit(graph, samples, None, Budget(min_sqnr=least))
+        assert limit_of(found) == {"cell_limit": limit}

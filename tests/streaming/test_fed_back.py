@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 
 import edgekit
-from edgekit.calibration import CalibrationError
+from edgekit.calibration import CalibrationError, open_samples
 from edgekit.toolkit.decibels import ratio_db
-from edgekit.toolkit.evaluation.state_samples import follows_of, with_plain_states
+from edgekit.toolkit.evaluation.judging import input_specs
+from edgekit.toolkit.evaluation.sequences import over_sequences
+from edgekit.toolkit.evaluation.state_samples import follows_of, starts_of, with_plain_states
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.state import likely_pairs, plain_pairs
@@ -82,7 +85,7 @@ def test_samples_without_the_state_that_they_would_have_are_the_cause(mean, tmp_
     zeros = list(steps(64, carried=False))
     done = edgekit.quantize(mean, zeros, tmp_path / "z.edge")
     assert done.quality.level == "broken"
-    assert "do not carry state: input 'h'" in done.verdict[1]
+    assert "state input 'h' is constant in all samples" in done.verdict[1]
     assert "--state h=h_out" in done.verdict[1]
 
 
@@ -155,3 +158,62 @@ def test_whole_sequences_that_begin_alike_are_not_joined(tmp_path):
     graph = load(path)
     assert follows_of(with_plain_states(graph, samples)) == {}
     assert follows_of(with_plain_states(graph, carried)) == {"h0": "hn", "c0": "cn"}
+
+
+def test_sequences_begin_where_the_states_of_the_samples_do(mean, tmp_path):
+    """What rounding adds in 20 steps is little; in all steps as one sequence it would be much."""
+    parts = [list(steps(20, seed=i)) for i in range(30)]
+    samples = [sample for part in parts for sample in part]
+    how = {"on_low_accuracy": "warn"}
+    apart = edgekit.quantize(mean, samples, tmp_path / "a.edge", **how).quality
+    graph = with_plain_states(load(mean), samples)
+    opened = open_samples(samples, input_specs(load(mean)))
+    assert starts_of(graph, opened) == frozenset(range(0, 600, 20))
+    picked = open_samples(samples[::7], input_specs(load(mean)))
+    assert starts_of(graph, picked) is None  # single steps
+    joined = over_sequences(graph, (tmp_path / "a.edge").read_bytes(), opened, None)
+    wanted = loop_db(mean, tmp_path / "a.edge", parts)  # of other samples than the 256 of these
+    assert joined.sqnr_db["y"] == pytest.approx(wanted, abs=0.5)
+    assert apart.level == joined.level == "good"
+
+
+def loop_db(path, edge, parts):
+    """SQNR of y relative to its variation, over sequences that begin anew."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    floats = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session, wanted, got = Session(edge), [], []
+    for part in parts:
+        h = g = part[0]["h"]
+        for sample in part:
+            y, h = floats.run(["y", "h_out"], {"x": sample["x"], "h": h})
+            found = session.run({"x": sample["x"], "h": g})
+            g = found["h_out"]
+            wanted.append(y)
+            got.append(found["y"])
+    truth = np.array(wanted, np.float64)
+    noise = np.square(np.array(got) - truth).sum()
+    return ratio_db(float(np.square(truth - truth.mean(axis=0)).sum()), float(noise))
+
+
+def test_a_state_that_is_the_only_output_counts_itself(mean, tmp_path):
+    model = onnx.load(mean)
+    del model.graph.node[-1:], model.graph.output[:1]
+    assert [o.name for o in model.graph.output] == ["h_out"]
+    onnx.save(model, tmp_path / "alone.onnx")
+    samples = list(steps(600))
+    how = {"on_low_accuracy": "warn"}
+    told = edgekit.quantize(tmp_path / "alone.onnx", samples, tmp_path / "m.edge", **how).quality
+    assert told.sequences and told.level != "good" and list(told.sqnr_db) == ["h_out"]
+
+
+def test_check_reads_a_generator_once(mean, tmp_path):
+    edgekit.quantize(mean, list(steps(100)), tmp_path / "m.edge")
+    quality = edgekit.check(tmp_path / "m.edge", mean, steps(50)).quality
+    assert not quality.sequences and quality.samples == 50
+
+
+def test_check_runs_sequences_on_the_kernels_that_it_was_given(mean, tmp_path):
+    samples = list(steps(600))
+    edgekit.quantize(mean, samples, tmp_path / "m.edge", on_low_accuracy="warn")
+    seen = [edgekit.check(tmp_path / "m.edge", mean, samples, kernels=k) for k in ("ref", None)]
+    assert seen[0].quality == seen[1].quality and seen[0].quality.sequences

@@ -22,6 +22,7 @@ from ..ir import Array, Graph, Node, Port
 from ..numerics import FLOAT
 from ..ops import definition
 from ..ops.recurrent.layers import Recurrent
+from ..quantize import Budget
 from .state_samples import InSequence, follows_of, interface_of, with_states
 
 LIMIT = "cell_limit"
@@ -35,13 +36,18 @@ WORTH = 2.0
 """Cell states that reach less than this times a limit gain less than one bit by it."""
 ALIKE_DB = 40.0
 """Least SQNR of every output with a limit, over sequences."""
+SPARE_DB = 10.0
+"""By how much the limit's error is below what a budget allows."""
 MOST = 64
 """Maximum number of samples of a model without state, each of which is a sequence."""
 
 
-def with_cell_limit(graph: Graph, samples: Samples, frames: int | None = None) -> Graph:
-    """The float graph, or the same with the smallest limit of its cell states that its outputs do
-    not show on the samples, sequences of so many `frames`; a note says so.
+def with_cell_limit(
+    graph: Graph, samples: Samples, frames: int | None = None, budget: Budget | None = None
+) -> Graph:
+    """The float graph, or the same with the smallest limit of its cell states at which every output
+    keeps ALIKE_DB on the samples, sequences of so many `frames`; a note says so. A `budget` may ask
+    for more.
 
     Samples that can be read only once leave it as it is.
     """
@@ -53,8 +59,9 @@ def with_cell_limit(graph: Graph, samples: Samples, frames: int | None = None) -
     limits = [limit for limit in LIMITS if reach > WORTH * limit]
     graphs = [limited(graph, limit) for limit in limits]
     alike = _alike(graph, graphs, some, frames) if graphs else []
+    asked = 0.0 if budget is None or budget.min_sqnr is None else budget.min_sqnr
     for limit, found, db in zip(limits, graphs, alike, strict=True):
-        if db >= ALIKE_DB:
+        if db >= max(ALIKE_DB, asked + SPARE_DB):
             note = (
                 f"LSTM cell states saturate at {limit:g} (they reach {reach:.0f}), so that int16 "
                 f"has finer steps; the float model's outputs keep an SQNR of {db:.0f} dB"
@@ -76,13 +83,13 @@ def limited(graph: Graph, limit: float) -> Graph:
 
 
 def limit_of(graph: Graph) -> dict[str, float]:
-    """What provenance says of the limit: nothing without one."""
+    """The provenance entry of the limit; empty without one."""
     limits = {node.attrs[LIMIT] for node in graph.nodes if node.attrs.get(LIMIT)}
     return {LIMIT: max(limits)} if limits else {}
 
 
 def _is_limitable(node: Node) -> bool:
-    """Whether its cell state is seen through a Tanh alone, or as a state after the last step."""
+    """Whether its hidden states depend on its cell states by a Tanh alone."""
     return (
         node.op == Recurrent.name
         and node.attrs["cell"] == RecurrentCell.Lstm
@@ -108,7 +115,7 @@ def _alike(
     frames: int | None,
 ) -> list[float]:
     """The least SQNR of a float output of each of the `graphs`, each with its own state; 0 dB if
-    there is none."""
+    there is none, or one whose size varies."""
     follows = follows_of(graph)
     names = [p.name for p in interface_of(graph).outputs if p.value.dtype == FLOAT]
     truth, *others = (
@@ -120,12 +127,19 @@ def _alike(
     for sample in samples:
         count += 1
         wanted = truth.run(sample)
+        if any(wanted[name].shape != sums.get(name, wanted[name]).shape for name in names):
+            return [0.0] * len(graphs)
         for name in names:
-            sums[name] = wanted[name] + sums.get(name, 0.0)
+            sums[name] = np.add(wanted[name], sums.get(name, 0.0), dtype=np.float64)
         squares += [_energy(wanted[name]) for name in names]
         for other, energies in zip(others, noise, strict=True):
             found = other.run(sample)
-            energies += [_energy(found[name], wanted[name]) for name in names]
+            energies += [
+                _energy(found[name], wanted[name])
+                if found[name].shape == wanted[name].shape
+                else np.inf
+                for name in names
+            ]
     spread = squares - [_energy(sums[name]) / count for name in names]
     return [min(map(ratio_db, spread, energies), default=0.0) for energies in noise]
 

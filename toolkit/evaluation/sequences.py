@@ -16,7 +16,7 @@ from ..quantize import Quantized
 from ..quantize.mixed_precision.accuracy_floor import Found
 from ..quantize.quality import Quality
 from ..runtime import Session
-from .state_samples import InSequence, follows_of, with_states
+from .state_samples import InSequence, follows_of, interface_of, starts_of, with_states
 
 LEAST_LOSS = 1e-3
 """Of single steps (Quality.loss), so that a factor to it is finite."""
@@ -24,25 +24,33 @@ LEAST_LOSS = 1e-3
 
 def over_sequences(
     graph: Graph,
-    file: bytes,
+    file: bytes | Session,
     samples: Samples,
     frames: int | None,
     progress: Progress = silent,
 ) -> Quality | None:
-    """The quality of a file over sequences of so many `frames`, each model with its own states:
-    those of the float `graph`, which the file keeps or a caller feeds back. None without, and for
-    samples that can be read only once.
+    """The quality of a file over sequences, each model with its own states: those of the float
+    `graph`. The file keeps them, and a sequence has so many `frames`; or a caller feeds them back,
+    and sequences begin where those of the samples do.
+
+    None for a graph without state, for samples that can be read only once, and if there is nothing
+    to measure.
     """
     if not follows_of(graph) or not samples.reiterable:
         return None
-    session, meter = Session(file, numbers=True), QualityMeter(graph, None)
-    follows = follows_of(graph)
-    inputs = {i.name for i in session.inputs}
+    session = file if isinstance(file, Session) else Session(file, numbers=True)
+    follows, inputs = follows_of(graph), {i.name for i in session.inputs}
     fed_back = {x: y for x, y in follows.items() if x in inputs}
-    runner = InSequence(session, follows, frames, session.reset, fed_back)
-    for i, sample in enumerate(with_states(graph, samples, frames), 1):
+    starts = starts_of(graph, samples) if fed_back else frames
+    if starts == frozenset():
+        return None
+    # The states themselves count where a caller has nothing else.
+    hidden = set(fed_back.values()) if interface_of(graph).outputs else set[str]()
+    meter = QualityMeter(graph, None)
+    runner = InSequence(session, follows, starts, session.reset, fed_back)
+    for i, sample in enumerate(with_states(graph, samples, starts), 1):
         found = runner.run(sample)
-        meter.add(sample, {k: v for k, v in found.items() if k not in fed_back.values()})
+        meter.add(sample, {k: v for k, v in found.items() if k not in hidden})
         progress("running sequences", i, samples.length or 0)
     return meter.quality()
 

@@ -22,6 +22,9 @@ from ..plan import ARENA_ALIGN
 from ..runtime import IoInfo
 from ..state import mark_states, plain_pairs
 
+ALIKE = 1e-3
+"""Maximum relative difference of a state from the one before: samples may be rounded."""
+
 
 def follows_of(graph: Graph) -> dict[str, str]:
     """The output that each input follows that is state."""
@@ -38,20 +41,24 @@ def with_plain_states(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> G
     pairs = plain_pairs(graph)
     if follows_of(graph) or not 0 < len(pairs) < len(graph.inputs):
         return graph
-    several = any(n.op == Recurrent.name and n.input(0).shape[0] > 1 for n in graph.nodes)
-    if several and all(_is_constant(x, samples) for x in pairs):
+    if _takes_several_steps(graph) and all(_is_constant(x, samples) for x in pairs):
         return graph
     return mark_states(graph, list(pairs.items()))
 
 
+def _takes_several_steps(graph: Graph) -> bool:
+    return any(n.op == Recurrent.name and n.input(0).shape[0] > 1 for n in graph.nodes)
+
+
 def constant_states(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[str]:
-    """A line for each plain state that is an input and has one value in all `samples`."""
+    """A line for each plain state that is an input, if all are constant in all `samples`."""
     states = {} if follows_of(graph) else follows_of(with_plain_states(graph, samples))
+    if len(samples) < 2 or not all(_is_constant(x, samples) for x in states):
+        return []
     return [
-        f"the samples do not carry state: input '{x}' is the same number in all of them; with "
-        f"--state {x}={y} the float model computes it"
+        f"state input '{x}' is constant in all samples; use --state {x}={y} to let the float "
+        "model compute it"
         for x, y in states.items()
-        if _is_constant(x, samples)
     ]
 
 
@@ -60,10 +67,39 @@ def _is_constant(name: str, samples: Sequence[Mapping[str, Array]]) -> bool:
     return len({float(end) for s in samples for end in (s[name].min(), s[name].max())}) == 1
 
 
-class _Sequence:
-    """`samples` with the inputs that are state, by the float model; all else is theirs."""
+Starts = int | frozenset[int] | None
+"""Where sequences begin: after so many samples each, at these, or None: all samples are one."""
 
-    def __init__(self, graph: Graph, samples: Samples, frames: int | None) -> None:
+
+def starts_of(graph: Graph, samples: Samples) -> Starts:
+    """Where the states that the samples have are not those after the sample before; an empty set if
+    each sample is a sequence of several steps. Where no state goes on, single steps were picked
+    from sequences: they count as one."""
+    follows, session = follows_of(graph), open_once(graph)
+    before: Mapping[str, Array] | None = None
+    found = set[int]()
+    count = 0
+    for sample in samples:
+        if before is None or not all(_goes_on(sample[x], before[y]) for x, y in follows.items()):
+            found.add(count)
+        before = session.run(sample)
+        count += 1
+    if len(found) < count:
+        return frozenset(found)
+    return frozenset() if _takes_several_steps(graph) else None
+
+
+def _goes_on(state: Array, before: Array) -> bool:
+    """Whether a state is the one before, and not one that begins anew."""
+    spread = float(np.abs(before).max(initial=0))
+    return bool(spread > 0 and np.abs(state - before).max(initial=0) <= ALIKE * spread)
+
+
+class _Sequence:
+    """`samples` with the inputs that are state, by the float model; all else is theirs, and so are
+    the states that a sequence begins with, if they have some."""
+
+    def __init__(self, graph: Graph, samples: Samples, frames: Starts) -> None:
         self._graph, self._samples, self._frames = graph, samples, frames
         self._session = open_once(graph)
 
@@ -80,19 +116,21 @@ class _Sequence:
         state = zeros
         for i, sample in enumerate(self._samples):
             if begins(i, self._frames):
-                state = zeros
+                state = {name: sample.get(name, zero) for name, zero in zeros.items()}
             whole = {**sample, **state}
             yield whole
             found = self._session.run(whole)
             state = {name: found[output] for name, output in follows.items()}
 
 
-def begins(i: int, frames: int | None) -> bool:
-    """Whether sample `i` begins a sequence, of so many samples each; None: all are one."""
+def begins(i: int, frames: Starts) -> bool:
+    """Whether sample `i` begins a sequence."""
+    if isinstance(frames, frozenset):
+        return i in frames
     return i == 0 if frames is None else i % frames == 0
 
 
-def with_states(graph: Graph, samples: Samples, frames: int | None = None) -> Samples:
+def with_states(graph: Graph, samples: Samples, frames: Starts = None) -> Samples:
     """The samples, each with the state that the float model has before it; real zeros at first.
     Those that have it are returned as they are.
 
@@ -120,7 +158,7 @@ class InSequence:
         self,
         runner: Runner,
         states: Collection[str],
-        frames: int | None,
+        frames: Starts,
         reset: Callable[[], None] | None,
         fed_back: Mapping[str, str] | None = None,
     ) -> None:

@@ -80,13 +80,13 @@ class Quality:
     classes. `masks`, `detections`: the mean intersection over union, and the expected F1 score,
     relative to the float model's, by tensor (outputs/masks.py, outputs/detections.py).
     `held_out`: ranges and weights come from other samples. `chosen`: precisions were chosen to
-    reduce changed answers on these samples. `one_sided`: outputs of which
-    these samples show one answer only. `added`: outputs whose SQNR is that of what the network adds
+    reduce changed answers on these samples. `one_sided`: outputs of which these samples show one
+    answer only. `added`: outputs whose SQNR is that of what the network adds
     to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:
     one of these is a vector, not a map or a series. `leveled`: outputs as large as the input is
     loud, whose errors count relative to the level of each sample. `relative`: those whose errors
-    count relative to each number. `sequences`: file and float model
-    each had its own state.
+    count relative to each number. `sequences`: file and float model each had its
+    own state.
     """
 
     sqnr_db: dict[str, float]

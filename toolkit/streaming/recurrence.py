@@ -9,7 +9,7 @@ from ..ir import Array, Node, QuantParams, TensorType, Value, constant
 from ..ops import definition
 from ..ops.elementwise.where import Where
 from ..ops.move.movement import Copy, Reshape
-from ..ops.recurrent.layers import STATES, UNIT, cell_quant
+from ..ops.recurrent.layers import STARTS, UNIT, cell_quant
 from .stage import Stage
 from .timing import Refusal, Streamed
 
@@ -18,11 +18,11 @@ def recurrent(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Strea
     """A layer whose states are kept, but for those that the model has as inputs and outputs."""
     x = _checked(stage, node, xs)
     layer = _Layer(stage, node, x)
-    starts = {i: xs[i] for i, _ in STATES}
+    starts = {i: xs[i] for i, _ in STARTS}
     inputs: list[Value | None] = [None if v is None else v.value for v in xs]
     inputs[0] = x.value
     stores: dict[RecurrentOutput, Value] = {}
-    for i, bit in STATES:
+    for i, bit in STARTS:
         v = starts[i]
         if i == 3 and node.attrs["cell"] != RecurrentCell.Lstm:
             continue

@@ -20,7 +20,7 @@ from ._onnx import GATES, from_onnx
 OPERANDS = 4
 """Inputs that the runtime reads as tensors; weights, bias and peepholes are behind them."""
 
-STATES = ((2, RecurrentOutput.LastHidden), (3, RecurrentOutput.LastCell))
+STARTS = ((2, RecurrentOutput.LastHidden), (3, RecurrentOutput.LastCell))
 """Inputs that a layer begins with, and the outputs that they follow."""
 
 FLAGS = {
@@ -112,7 +112,7 @@ class Recurrent(OpDef):
 
     def last_states(self, node: Node) -> dict[Value, list[Value]]:
         found: dict[Value, list[Value]] = {}
-        for i, last in STATES:
+        for i, last in STARTS:
             bits = {last}
             if last == RecurrentOutput.LastHidden and node.input(0).shape[0] == 1:
                 bits.add(RecurrentOutput.Hidden)

@@ -17,8 +17,7 @@ from ..scheme.moves import maker_of
 from .evaluation_points import LEAST_DETECTIONS, THRESHOLD, EvaluationPoint
 from .expected_scores import Sums, f1, part_kept, sums_of
 from .kept_samples import KeptSample
-from .masks import are_certain
-from .raw_scores import probabilities, raw_scores
+from .raw_scores import are_certain, are_scores, probabilities, raw_scores
 
 
 class Detections:
@@ -28,7 +27,11 @@ class Detections:
 
     def __init__(self, graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> None:
         made_by = graph.producers()
-        self._raw = {v.name for v in raw_scores(graph)}
+        seen = {
+            v.name: [s.at_points[v.name] for s in kept if v.name in s.at_points]
+            for v in raw_scores(graph)
+        }
+        self._raw = {name for name, arrays in seen.items() if arrays and are_scores(arrays)}
         makers = {v.name: maker_of(v, made_by) for v in made_by if v.type.size > 1}
         self.tensors = [
             name

@@ -23,7 +23,7 @@ from .evaluation_points import THRESHOLD, EvaluationPoint, shares
 from .expected_scores import Sums, intersection_over_union, part_kept, sums_of
 from .kept_samples import KeptSample
 from .ratios import is_map
-from .raw_scores import CERTAIN, LEAST_CERTAIN, probabilities
+from .raw_scores import are_certain, probabilities
 
 LEAST_SIDE = 32
 """Least height and width of a single mask, and least number of elements where classes are
@@ -140,9 +140,3 @@ def _single(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) 
         inside = float(np.mean([np.mean(x > THRESHOLD) for x in maps]))
         if LEAST_SHARE <= inside <= 1 - LEAST_SHARE and are_certain(maps):
             yield _Map(v.name, logits=logits)
-
-
-def are_certain(samples: Sequence[Array]) -> bool:
-    """Whether most probabilities are close to 0 or 1."""
-    parts = [np.mean(np.abs(x - 0.5) >= 0.5 - CERTAIN) for x in samples]
-    return float(np.mean(parts)) >= LEAST_CERTAIN

@@ -18,8 +18,8 @@ from ..scheme.moves import maker_of
 
 LEAST_PLACES, LEAST_OF_BOX = 32, 4
 """Least number of scores, and of the numbers that another output has at the place of each."""
-CERTAIN, LEAST_CERTAIN = 0.1, 0.75
-"""Share of probabilities this close to 0 or 1 among scores; other numbers have fewer."""
+CERTAIN, CERTAIN_SHARE = 0.1, 0.75
+"""Least share of probabilities this close to 0 or 1 in scores and masks; images have fewer."""
 MOST_FOUND = 0.25
 """Maximum mean of the probabilities: most places of an image have nothing."""
 
@@ -43,8 +43,13 @@ def are_scores(samples: Sequence[Array]) -> bool:
     likely = [probabilities(x) for x in samples]
     if not any((x > 0.5).any() for x in likely):
         return False
-    certain = np.mean([np.mean(np.abs(x - 0.5) >= 0.5 - CERTAIN) for x in likely])
-    return bool(certain >= LEAST_CERTAIN and np.mean([x.mean() for x in likely]) <= MOST_FOUND)
+    return are_certain(likely) and bool(np.mean([x.mean() for x in likely]) <= MOST_FOUND)
+
+
+def are_certain(samples: Sequence[Array]) -> bool:
+    """Whether most probabilities are close to 0 or 1."""
+    parts = [np.mean(np.abs(x - 0.5) >= 0.5 - CERTAIN) for x in samples]
+    return float(np.mean(parts)) >= CERTAIN_SHARE
 
 
 def probabilities(logits: Array) -> NDArray[np.float64]:

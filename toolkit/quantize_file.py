@@ -16,11 +16,11 @@ from .build import Kept, forget_lasting, prove
 from .compress import Coding, remove_constant_channels
 from .errors import UserError
 from .evaluation.answers import Answers, count_answers
-from .evaluation.cell_limits import limit_of, with_cell_limit
+from .evaluation.cell_limits import limit_of, reasons_to_keep_states, with_cell_limit
 from .evaluation.judging import Judging, Known, input_specs, known_labels
 from .evaluation.sample_checks import check_scale, notes_of_ignored
 from .evaluation.sequences import keep_floor_with_state, lower, over_sequences
-from .evaluation.state_samples import constant_states, follows_of, with_plain_states, with_states
+from .evaluation.state_samples import follows_of, with_plain_states, with_states
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
 from .format.reader import read
@@ -309,7 +309,7 @@ class _Run:
             self.explanation = explain(*how, unseen=False, alone=alone, every=every, progress=show)
         names = self.samples.names([o.index for o in self.done.outliers])
         self.suspects = [o.in_words(names.get(o.index)) for o in self.done.outliers]
-        self.suspects += constant_states(self.graph, known.inputs)
+        self.suspects += reasons_to_keep_states(*labelled[:2], known.inputs, self.quality)
         self.notes = [
             *self.suspects,
             *self.scale_notes,

@@ -32,7 +32,7 @@ class Quantized:
                    and remedies
     promotion      operators promoted to int16 or float32 for the accuracy floor, if any
     below_floor    the file is broken, and on_low_accuracy is not "warn"
-    suspects       samples that are outliers
+    suspects       samples that are outliers, and states that the file should keep
     mixed          the result of a search with a budget
     targets        sizes on the requested targets (`for_targets`: measured), or on all targets with
                    a budget of bytes

@@ -99,6 +99,21 @@ def test_a_cell_that_adds_up_does_not_cost_the_others_their_steps(tmp_path, monk
     assert min(n.sqnr_db for n in report.layers if n.sqnr_db is not None) > 20
 
 
+def test_cells_of_a_caller_who_feeds_them_back_are_the_named_cause(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    path, samples = adder(tmp_path, forgets=12.0), []
+    floats = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    state = {x: np.zeros((1, 1, SIZE), np.float32) for x, _ in PAIRS}
+    for sample in steps(400, lambda i: 1.0):
+        samples.append({**sample, **state})
+        h, c = floats.run(["hn", "cn"], samples[-1])
+        state = {"h0": h, "c0": c}
+    done = edgekit.quantize(path, samples, tmp_path / "m.edge", on_low_accuracy="warn")
+    assert done.quality.level != "good"
+    assert "cell states are too large" in done.verdict[1]
+    assert "with --state h0=hn --state c0=cn they saturate at 16" in done.verdict[1]
+
+
 def test_a_cell_that_is_needed_as_it_is_keeps_its_range(tmp_path):
     """It counts up for 100 steps and down again: saturated, it would be at zero far too early."""
     path = adder(tmp_path, forgets=12.0)

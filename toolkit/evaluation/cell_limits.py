@@ -23,7 +23,15 @@ from ..numerics import FLOAT
 from ..ops import definition
 from ..ops.recurrent.layers import Recurrent
 from ..quantize import Budget
-from .state_samples import InSequence, follows_of, interface_of, with_states
+from ..quantize.quality import Quality
+from .state_samples import (
+    InSequence,
+    constant_states,
+    follows_of,
+    interface_of,
+    with_plain_states,
+    with_states,
+)
 
 LIMIT = "cell_limit"
 """The attribute of a layer, and the key of provenance."""
@@ -68,6 +76,26 @@ def with_cell_limit(
             )
             return replace(found, notes=[*graph.notes, note])
     return graph
+
+
+def reasons_to_keep_states(
+    graph: Graph, samples: Samples, kept: Sequence[Mapping[str, Array]], quality: Quality
+) -> list[str]:
+    """What is wrong with states that a caller feeds back, and that --state would mend: all `kept`
+    samples have the same, or LSTM cell states are too large, and can be limited only in a file that
+    keeps them."""
+    found = constant_states(graph, kept)
+    stepped = with_plain_states(graph, kept)
+    follows = follows_of(stepped)
+    if found or stepped is graph or quality.level == "good":
+        return found
+    limit = limit_of(with_cell_limit(stepped, samples))
+    options = " ".join(f"--state {x}={y}" for x, y in follows.items())
+    return [
+        f"LSTM cell states are too large for the steps of int16; with {options} they saturate at "
+        f"{at:g}, and the float model's outputs hardly change"
+        for at in limit.values()
+    ]
 
 
 def limited(graph: Graph, limit: float) -> Graph:

@@ -63,10 +63,10 @@ def samples(count, seed=0):
         ({}, {"logits"}),
         ({"boxes": 3}, set()),
         ({"sigmoid": True}, set()),
-        ({"classes": 2}, set()),
+        ({"classes": 20}, {"logits", "boxes"}),  # the samples tell which
     ],
 )
-def test_one_number_beside_boxes_is_a_score(tmp_path, how, names):
+def test_numbers_beside_boxes_are_scores(tmp_path, how, names):
     found = raw_scores(prepare(load(detector(tmp_path, **how))))
     graph_names = {v.name.split(".")[0] for v in found}
     assert graph_names == names
@@ -75,15 +75,18 @@ def test_one_number_beside_boxes_is_a_score(tmp_path, how, names):
 def test_scores_are_certain_and_mostly_of_nothing():
     rng = np.random.default_rng(1)
     logits = rng.normal(-150, 60, (8, 256))
-    assert are_scores(list(logits))
-    assert not are_scores(list(logits - 500))  # nothing is found
-    assert not are_scores(list(-logits))  # nearly everything is
-    assert not are_scores(list(rng.normal(0, 1, (8, 256))))  # as offsets of boxes
+    assert are_scores(list(logits), 1) and are_scores(list(logits), 20)
+    assert not are_scores(list(logits - 500), 1)  # nothing is found
+    assert not are_scores(list(-logits), 1)  # nearly everything is
+    assert not are_scores(list(rng.normal(0, 1, (8, 256))), 1)  # as offsets of boxes
+    background = np.where(np.arange(256) % 20 == 0, 30.0, logits)
+    assert not are_scores(list(background), 20)  # as the logits of a softmax
 
 
-def test_a_file_that_detects_other_things_is_not_good(tmp_path):
+@pytest.mark.parametrize("classes", [1, 20])
+def test_a_file_that_detects_other_things_is_not_good(tmp_path, classes):
     """Its errors are small beside the logits of nothing, and large beside 0."""
-    path = detector(tmp_path)
+    path = detector(tmp_path, classes=classes)
     done = edgekit.quantize(path, samples(64), tmp_path / "m.edge", on_low_accuracy="warn")
     session = edgekit.Session(tmp_path / "m.edge")
     both = found = wanted = 0

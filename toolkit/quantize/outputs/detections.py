@@ -27,11 +27,11 @@ class Detections:
 
     def __init__(self, graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> None:
         made_by = graph.producers()
-        seen = {
-            v.name: [s.at_points[v.name] for s in kept if v.name in s.at_points]
-            for v in raw_scores(graph)
+        self._raw = {
+            v.name
+            for v, classes in raw_scores(graph).items()
+            if v.name in tensors and are_scores([s.at_points[v.name] for s in kept], classes)
         }
-        self._raw = {name for name, arrays in seen.items() if arrays and are_scores(arrays)}
         makers = {v.name: maker_of(v, made_by) for v in made_by if v.type.size > 1}
         self.tensors = [
             name

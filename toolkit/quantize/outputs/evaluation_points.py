@@ -75,8 +75,9 @@ class EvaluationPoint:
     answer only (`fitted`): such probabilities differ by less than a step of int8. `yes_no`: this is
     such a tensor; what counts is its sigmoid at `temperature`, within REACH.
 
-    `raw`: possibly logits of scores beside boxes (raw_scores.py). If the samples look like it
-    (`fitted`), it is `yes_no` at temperature 1, and `empty` with few detections.
+    `raw`: possibly logits of scores beside boxes (raw_scores.py), of so many classes at each place.
+    If the samples look like it (`fitted`), it is `yes_no` at temperature 1, and `empty` with few
+    detections.
 
     `scores`: many probabilities, which are `empty` if the samples have none of a detection
     (`fitted`): their error counts relative to DETECTION, as what is next to 0 may be off by much.
@@ -104,7 +105,7 @@ class EvaluationPoint:
     along: int | None = None
     logit: str | None = None
     yes_no: bool = False
-    raw: bool = False
+    raw: int = 0
     scores: bool = False
     empty: bool = False
     added: str | None = None
@@ -189,12 +190,12 @@ def fitted(
     that; scores may be empty."""
     found: list[EvaluationPoint] = []
     for p in points:
-        at = replace(p, logit=None, scores=False, raw=False)
+        at = replace(p, logit=None, scores=False, raw=0)
         logit = p.logit if p.logit in samples[0].at_points else None
         if p.scores and have_no_detection([s.at_points[p.tensor] for s in samples]):
             found.append(replace(at, empty=True, rebuilt=()))
             continue
-        if p.raw and are_scores([s.at_points[p.tensor] for s in samples]):
+        if p.raw and are_scores([s.at_points[p.tensor] for s in samples], p.raw):
             count = sum(np.count_nonzero(s.at_points[p.tensor] > 0) for s in samples)
             few = bool(count < LEAST_DETECTIONS)
             found.append(replace(at, yes_no=True, empty=few, rebuilt=()))
@@ -309,7 +310,7 @@ class _Made:
                 self._kept(v).name,
                 logit=self._logit_of(v, node),
                 scores=scores,
-                raw=v in self.raw,
+                raw=self.raw.get(v, 0),
                 added=self._added_in(v, node),
                 rebuilt=inputs_rebuilt_by(v, self.graph) if v in self.outputs else (),
                 masks=node in self.masking,

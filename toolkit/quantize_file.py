@@ -116,8 +116,7 @@ class _Run:
         request = self.request
         self.model = SizedModel(request)
         arrays = None if self.model.varies else array_shapes(request.calib)
-        graph = self.model.load(self.model.sizes.largest, arrays)
-        self.graph = mark_states(graph, request.states)
+        self.graph = mark_states(self.model.load(self.model.sizes.largest, arrays), request.states)
         mark(self.graph, request.hand_over, self.image.layout, bool(request.stream))
         self.streaming: Streaming | None = None
         if axes := time_axes(self.graph, request.stream):
@@ -262,7 +261,8 @@ class _Run:
         if not follows_of(stepped) or self.streaming is not None:
             return None
         file = self._packer(done)(keep_states(done.plan.emit(done.ranges)[0]))
-        return over_sequences(stepped, file, self.samples, request.sequence, request.progress)
+        how = request.sequence, request.progress, [o.index for o in done.outliers]
+        return over_sequences(stepped, file, self.samples, *how)
 
     def judge_quality(self) -> None:
         """Evaluate the file; with `compress`, search for coarser weights first."""

@@ -12,10 +12,15 @@ from edgekit.calibration import CalibrationError, open_samples
 from edgekit.toolkit.decibels import ratio_db
 from edgekit.toolkit.evaluation.judging import input_specs
 from edgekit.toolkit.evaluation.sequences import over_sequences
-from edgekit.toolkit.evaluation.state_samples import follows_of, starts_of, with_plain_states
+from edgekit.toolkit.evaluation.state_samples import (
+    follows_of,
+    starts_of,
+    with_plain_states,
+    with_states,
+)
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.runtime import Session
-from edgekit.toolkit.state import likely_pairs, plain_pairs
+from edgekit.toolkit.state import likely_pairs, mark_states, plain_pairs
 
 from .conftest import HIDDEN, INPUTS, saved
 
@@ -217,3 +222,26 @@ def test_check_runs_sequences_on_the_kernels_that_it_was_given(mean, tmp_path):
     edgekit.quantize(mean, samples, tmp_path / "m.edge", on_low_accuracy="warn")
     seen = [edgekit.check(tmp_path / "m.edge", mean, samples, kernels=k) for k in ("ref", None)]
     assert seen[0].quality == seen[1].quality and seen[0].quality.sequences
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_outliers_are_passed_over(mean, tmp_path, kept):
+    pairs = [("h", "h_out")]
+    how = {"on_low_accuracy": "warn", "states": pairs if kept else ()}
+    samples = [{"x": s["x"]} if kept else s for s in steps(200)]
+    edgekit.quantize(mean, samples, tmp_path / "m.edge", **how)
+    file, graph = (tmp_path / "m.edge").read_bytes(), mark_states(load(mean), pairs)
+    loud = [dict(s) for s in samples]
+    loud[90]["x"] = 1000 * loud[90]["x"]
+    specs = input_specs(graph if kept else load(mean))
+
+    def quality(samples, outliers=()):
+        opened = open_samples(samples, specs)
+        if kept:
+            opened = with_states(graph, opened)
+        return over_sequences(graph, file, opened, None, outliers=outliers)
+
+    without = [s for i, s in enumerate(samples) if i != 90]
+    wanted = quality(without if kept else samples, () if kept else [90])
+    assert quality(loud, [90]).sqnr_db == wanted.sqnr_db
+    assert quality(loud).sqnr_db["y"] < wanted.sqnr_db["y"] - 3

@@ -5,7 +5,7 @@ They count whether the file keeps the state or the caller feeds it back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ...calibration import Samples
@@ -16,7 +16,14 @@ from ..quantize import Quantized
 from ..quantize.mixed_precision.accuracy_floor import Found
 from ..quantize.quality import Quality
 from ..runtime import Session
-from .state_samples import InSequence, follows_of, interface_of, starts_of, with_states
+from .state_samples import (
+    InSequence,
+    follows_of,
+    interface_of,
+    passing_over,
+    starts_of,
+    with_states,
+)
 
 LEAST_LOSS = 1e-3
 """Of single steps (Quality.loss), so that a factor to it is finite."""
@@ -28,10 +35,11 @@ def over_sequences(
     samples: Samples,
     frames: int | None,
     progress: Progress = silent,
+    outliers: Collection[int] = (),
 ) -> Quality | None:
     """The quality of a file over sequences, each model with its own states: those of the float
     `graph`. The file keeps them, and a sequence has so many `frames`; or a caller feeds them back,
-    and sequences begin where those of the samples do.
+    and sequences begin where those of the samples do. Samples that are `outliers` are passed over.
 
     None for a graph without state, for samples that can be read only once, and if there is nothing
     to measure.
@@ -41,17 +49,21 @@ def over_sequences(
     session = file if isinstance(file, Session) else Session(file, numbers=True)
     follows, inputs = follows_of(graph), {i.name for i in session.inputs}
     fed_back = {x: y for x, y in follows.items() if x in inputs}
-    starts = starts_of(graph, samples) if fed_back else frames
+    starts = starts_of(graph, samples, outliers) if fed_back else frames
     if starts == frozenset():
         return None
     # The states themselves count where a caller has nothing else.
     hidden = set(fed_back.values()) if interface_of(graph).outputs else set[str]()
     meter = QualityMeter(graph, None)
     runner = InSequence(session, follows, starts, session.reset, fed_back)
-    for i, sample in enumerate(with_states(graph, samples, starts), 1):
+    whole = passing_over(with_states(graph, samples, starts), outliers)
+    for i, sample in enumerate(whole):
+        if i in outliers:
+            runner.pass_over(sample)
+            continue
         found = runner.run(sample)
         meter.add(sample, {k: v for k, v in found.items() if k not in hidden})
-        progress("running sequences", i, samples.length or 0)
+        progress("running sequences", i + 1, samples.length or 0)
     return meter.quality()
 
 

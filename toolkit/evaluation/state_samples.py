@@ -71,16 +71,17 @@ Starts = int | frozenset[int] | None
 """Where sequences begin: after so many samples each, at these, or None: all samples are one."""
 
 
-def starts_of(graph: Graph, samples: Samples) -> Starts:
-    """Where the states that the samples have are not those after the sample before; an empty set if
-    each sample is a sequence of several steps. Where no state goes on, single steps were picked
-    from sequences: they count as one."""
+def starts_of(graph: Graph, samples: Samples, passed_over: Collection[int] = ()) -> Starts:
+    """Where the states that the samples have are not those after the sample before, which is not
+    known of those `passed_over`; an empty set if each sample is a sequence of several steps. Where
+    no state goes on, single steps were picked from sequences: they count as one."""
     follows, session = follows_of(graph), open_once(graph)
-    before: Mapping[str, Array] | None = None
+    before: Mapping[str, Array] = {}
     found = set[int]()
     count = 0
     for sample in samples:
-        if before is None or not all(_goes_on(sample[x], before[y]) for x, y in follows.items()):
+        goes_on = before and all(_goes_on(sample[x], before[y]) for x, y in follows.items())
+        if not goes_on and count - 1 not in passed_over:
             found.add(count)
         before = session.run(sample)
         count += 1
@@ -97,14 +98,25 @@ def _goes_on(state: Array, before: Array) -> bool:
 
 class _Sequence:
     """`samples` with the inputs that are state, by the float model; all else is theirs, and so are
-    the states that a sequence begins with, if they have some."""
+    the states that a sequence begins with, if they have some. Samples `passed_over` leave the state
+    as it is."""
 
-    def __init__(self, graph: Graph, samples: Samples, frames: Starts) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        samples: Samples,
+        frames: Starts,
+        passed_over: Collection[int] = (),
+    ) -> None:
         self._graph, self._samples, self._frames = graph, samples, frames
+        self._passed_over = passed_over
         self._session = open_once(graph)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._samples, name)
+
+    def passing_over(self, indices: Collection[int]) -> _Sequence:
+        return _Sequence(self._graph, self._samples, self._frames, indices)
 
     def __iter__(self) -> Iterator[Mapping[str, Array]]:
         follows = follows_of(self._graph)
@@ -119,6 +131,8 @@ class _Sequence:
                 state = {name: sample.get(name, zero) for name, zero in zeros.items()}
             whole = {**sample, **state}
             yield whole
+            if i in self._passed_over:
+                continue
             found = self._session.run(whole)
             state = {name: found[output] for name, output in follows.items()}
 
@@ -146,6 +160,13 @@ def with_states(graph: Graph, samples: Samples, frames: Starts = None) -> Sample
     return samples
 
 
+def passing_over(samples: Samples, indices: Collection[int]) -> Samples:
+    """Samples of `with_states` whose states are those without some of them."""
+    if not isinstance(samples, _Sequence):
+        return samples
+    return samples.passing_over(indices)  # type: ignore[return-value]
+
+
 class InSequence:
     """A file with state, run on samples in order: `reset` where a sequence begins.
 
@@ -170,13 +191,17 @@ class InSequence:
     def outputs(self) -> tuple[IoInfo, ...]:
         return self._runner.outputs
 
-    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
-        """Outputs of the next sample."""
+    def pass_over(self, feed: Mapping[str, Array]) -> None:
+        """Leave the state as it is, unless a sequence begins with this sample."""
         if begins(self._count, self._frames):
             if self._reset is not None:
                 self._reset()
             self._next = {x: feed[x] for x in self._fed_back}
         self._count += 1
+
+    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """Outputs of the next sample."""
+        self.pass_over(feed)
         given = {k: v for k, v in feed.items() if k not in self._states}
         found = self._runner.run(given | self._next)
         self._next = {x: found[y] for x, y in self._fed_back.items()}

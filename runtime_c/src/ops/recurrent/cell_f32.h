@@ -10,7 +10,8 @@ enum { EK_CELL_GIVES = 31, EK_CELL_NUMBERS = 8 };
 
 typedef struct ek_cell {
     const float *alpha, *beta, *peepholes;
-    float clip, limit; /* of gates and of the cell state; 0: none */
+    float clip;  /* of gates; 0: none */
+    float limit; /* of the cell state; 0: none */
     uint32_t functions;
 } ek_cell;
 

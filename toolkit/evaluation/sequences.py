@@ -20,7 +20,6 @@ from .state_samples import (
     InSequence,
     follows_of,
     interface_of,
-    passing_over,
     starts_of,
     with_states,
 )
@@ -56,7 +55,7 @@ def over_sequences(
     hidden = set(fed_back.values()) if interface_of(graph).outputs else set[str]()
     meter = QualityMeter(graph, None)
     runner = InSequence(session, follows, starts, session.reset, fed_back)
-    whole = passing_over(with_states(graph, samples, starts), outliers)
+    whole = with_states(graph, samples, starts, outliers)
     for i, sample in enumerate(whole):
         if i in outliers:
             runner.pass_over(sample)

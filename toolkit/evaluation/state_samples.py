@@ -144,27 +144,22 @@ def begins(i: int, frames: Starts) -> bool:
     return i == 0 if frames is None else i % frames == 0
 
 
-def with_states(graph: Graph, samples: Samples, frames: Starts = None) -> Samples:
+def with_states(
+    graph: Graph, samples: Samples, frames: Starts = None, passed_over: Collection[int] = ()
+) -> Samples:
     """The samples, each with the state that the float model has before it; real zeros at first.
-    Those that have it are returned as they are.
+    Those that have it keep it. Samples `passed_over` leave the state as it is.
 
     A sequence has so many `frames`; None: all samples are one. Raises UserError for `frames` of a
     model without state.
     """
     if isinstance(samples, _Sequence):
-        return samples
+        return samples.passing_over(passed_over)  # type: ignore[return-value]
     if any(port.follows for port in graph.inputs):
-        return _Sequence(graph, samples, frames)  # type: ignore[return-value]
+        return _Sequence(graph, samples, frames, passed_over)  # type: ignore[return-value]
     if frames is not None:
         raise UserError("--sequence requires a model with state (--state)")
     return samples
-
-
-def passing_over(samples: Samples, indices: Collection[int]) -> Samples:
-    """Samples of `with_states` whose states are those without some of them."""
-    if not isinstance(samples, _Sequence):
-        return samples
-    return samples.passing_over(indices)  # type: ignore[return-value]
 
 
 class InSequence:

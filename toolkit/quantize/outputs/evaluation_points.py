@@ -121,6 +121,11 @@ class EvaluationPoint:
         """The tensors to observe."""
         return [name for name in (self.tensor, self.logit, self.added) if name is not None]
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether errors count relative to a level, or to each number."""
+        return self.follows is not None or self.least is not None
+
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
         if self.number is not None and self.along is not None:

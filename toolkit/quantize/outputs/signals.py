@@ -16,9 +16,11 @@ FEW_NUMBERS, ENOUGH = 16, 8
 CONSTANT = 1e-12
 """Variation relative to the signal below which an output counts as constant: some roundings of
 float32. Latitudes within a building vary by more."""
-OFFSET, MOST_NUMBERS = 0.01, 4096
-"""Variation relative to the signal up to which an output of more than FEW_NUMBERS, and no more than
-the second number, is measured by it: pressures around 1,013 that vary by 8."""
+OFFSET = 0.01
+"""Variation relative to the signal up to which an output of more than FEW_NUMBERS is measured by
+it: pressures around 1,013 that vary by 8."""
+MOST_NUMBERS = 4096
+"""Maximum size of an output of which each number has a mean of its own; larger ones have one."""
 
 Views = Sequence[Collection[NDArray[np.float64]]]
 """By evaluation point and sample."""
@@ -35,8 +37,9 @@ def variations(
     points: Sequence[EvaluationPoint], views: Views, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """The same, but for outputs of few numbers, for others that hardly vary, and for those relative
-    to the level of each sample, minus the mean of each number over the samples; of outputs that add
-    to an input what is added alone; and 1 for each number to which errors are relative.
+    to the level of each sample, minus the mean of each number over the samples, or of all numbers
+    of large ones; of outputs that add to an input what is added alone; and 1 for each number to
+    which errors are relative.
 
     A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
     20,000 has 20 dB and is useless.
@@ -48,17 +51,25 @@ def variations(
             found[i] = sum(row.size for row in rows)
             continue
         size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
-        alike = 0 < size <= MOST_NUMBERS and all(row.size == size for row in rows)
+        alike = size > 0 and all(row.size == size for row in rows)
         if point.axis is None and alike and not point.empty:
-            roots = np.sqrt(weights[i])
-            mean = sum(r * row.ravel() for r, row in zip(roots, rows, strict=True)) / len(rows)
-            pairs = zip(roots, rows, strict=True)
-            varied = sum(float(np.sum(np.square(r * row.ravel() - mean))) for r, row in pairs)
-            most = 1.0 if size <= FEW_NUMBERS or point.follows is not None else OFFSET
-            if CONSTANT * found[i] < varied <= most * found[i]:
+            few = size <= FEW_NUMBERS or (point.follows is not None and size <= MOST_NUMBERS)
+            varied = _varied(rows, np.sqrt(weights[i]), each=size <= MOST_NUMBERS)
+            if CONSTANT * found[i] < varied <= (1.0 if few else OFFSET) * found[i]:
                 found[i] = varied
         found[i] *= point.part
     return found
+
+
+def _varied(rows: Collection[NDArray[np.float64]], roots: NDArray[np.float64], each: bool) -> float:
+    """The sum of squares of the rows, times their roots, minus the mean of each number over the
+    rows; else of all numbers, as of maps, of which each place may show anything."""
+    mean = sum(
+        r * (row.ravel() if each else row.mean()) for r, row in zip(roots, rows, strict=True)
+    )
+    centre = mean / len(rows)
+    pairs = zip(roots, rows, strict=True)
+    return sum(float(np.sum(np.square(r * row.ravel() - centre))) for r, row in pairs)
 
 
 def _known(weights: NDArray[np.float64] | None, views: Views) -> NDArray[np.float64]:

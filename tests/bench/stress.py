@@ -24,7 +24,8 @@ made here; default: those of the table. Cases (stress_models.py makes the models
     n          sounds that are filtered, 0 to 40 dB quieter     made here
     o          depths of an image, from 0.2 to 80               made here
 
-Models that read whole numbers, such as indices, have no a, d and e.
+Models that read whole numbers, such as indices, have no a, d and e. The samples of a model with
+state are steps of a series: float model and file each keep their own (--state).
 
 The metric is the collection's own where labels serve, else the share of answers that are the float
 model's, or the R2 of all numbers, of k and l of the worst one, of n of the mean sample, of o what
@@ -42,8 +43,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -63,7 +65,7 @@ CASES = (
 )
 DEFAULT = (
     *("kws", "ic", "sww", "wine_scaler_logreg", "mnist", "digits_mlp", "fsdd_gru_digits"),
-    *("ultraface", "made", "ad"),
+    *("ultraface", "made", "ad", "silero_vad_16k_noif"),
 )
 SHOWN_DROP = 2.0
 """Percent of the metric that a good file may lose."""
@@ -72,13 +74,15 @@ SHOWN_DROP = 2.0
 @dataclass
 class Case:
     """A model, the samples that it is calibrated with and judged on, and who judges: the float
-    model's answers and those in question, lists of arrays, to a number, higher is better."""
+    model's answers and those in question, lists of arrays, to a number, higher is better. `state`:
+    the output that each input of state is fed with."""
 
     name: str
     model: onnx.ModelProto
     calib: dict
     evaluation: dict
     metric: Callable
+    state: dict = field(default_factory=dict)
 
 
 def agreement(reference, answers):
@@ -141,19 +145,26 @@ def by_collection(library, folder):
     return metric
 
 
-def float_answers(model, arrays):
+def float_answers(model, arrays, state=MappingProxyType({})):
+    """The outputs but those of state, which is zero at first."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    shapes = {}
+    shapes, kept = {}, {}
     for i in session.get_inputs():
+        if i.name in state:
+            kept[i.name] = np.zeros([d if isinstance(d, int) else 1 for d in i.shape], np.float32)
+            continue
         sizes = [d if isinstance(d, int) else 1 for d in i.shape]
         one = arrays[i.name].shape[1:]  # its dimensions may vary
         shapes[i.name] = sizes if np.prod(sizes) == np.prod(one) else [1, *one]
+    names = [o.name for o in session.get_outputs()]
     rows = []
     for i in range(len(next(iter(arrays.values())))):
         feed = {n: np.asarray(arrays[n][i]).reshape(s) for n, s in shapes.items()}
-        rows.append(session.run(None, feed))
+        answers = dict(zip(names, session.run(names, {**feed, **kept}), strict=True))
+        kept = {n: answers.pop(o) for n, o in state.items()}
+        rows.append(list(answers.values()))
     return [np.concatenate(column) for column in zip(*rows, strict=True)]
 
 
@@ -191,10 +202,14 @@ def cases_of(folder, wanted):
     types = {i.name: i.type.tensor_type.elem_type for i in model.graph.input}
     dtypes = {n: onnx.helper.tensor_dtype_to_np_dtype(t) for n, t in types.items()}
     calib, evaluation = (library.load_inputs(str(folder), s) for s in ("calib", "eval"))
-    if set(calib) != set(types):
+    outputs = [o.name for o in model.graph.output]
+    kept = library.load_meta(str(folder)).get("stateful", {})
+    state = {name: outputs[at] for name, at in kept.items()}
+    types = {n: t for n, t in types.items() if n not in state}
+    if not set(types) <= set(calib):
         return
     calib, evaluation = (
-        {n: np.asarray(a, dtypes[n]) for n, a in x.items()} for x in (calib, evaluation)
+        {n: np.asarray(x[n], dtypes[n]) for n in types} for x in (calib, evaluation)
     )
     metric = by_collection(library, folder)
     reads_indices = any(t.kind != "f" for t in dtypes.values())
@@ -203,21 +218,21 @@ def cases_of(folder, wanted):
             continue
         changed = dict(calib)
         if name == "plain":
-            yield Case(name, model, calib, evaluation, metric)
+            yield Case(name, model, calib, evaluation, metric, state)
         elif name in ("a10", "a100"):
             changed = {n: a.copy() for n, a in calib.items()}
             for a in changed.values():
                 a[np.abs(a).reshape(len(a), -1).max(axis=1).argmax()] *= float(name[1:])
-            yield Case(name, model, changed, evaluation, metric)
+            yield Case(name, model, changed, evaluation, metric, state)
         elif name[0] == "b":
-            yield Case(name, model, {n: a[: int(name[1:])] for n, a in calib.items()}, evaluation,
-                       metric)  # fmt: skip
+            few = {n: a[: int(name[1:])] for n, a in calib.items()}
+            yield Case(name, model, few, evaluation, metric, state)
         elif name == "c" and (most := of_one_class(model, calib)) is not None:
             yield Case(name, model, {n: a[most] for n, a in calib.items()}, evaluation, metric)
         elif name[0] == "d":
             by = np.float32(255.0 if name == "d+" else 1 / 255)
             scaled = [{n: a * by for n, a in x.items()} for x in (calib, evaluation)]
-            yield Case(name, model, *scaled, metric)
+            yield Case(name, model, *scaled, metric, state)
         elif name == "m":
             made = stress_models.changed(name, model, calib, evaluation)
             if made is not None:
@@ -227,7 +242,8 @@ def cases_of(folder, wanted):
         elif name[:2] in ("e:", "f", "g", "j"):
             made = stress_models.changed(name, model, calib, evaluation)
             if made is not None:
-                yield Case(name, *made, metric if name[0] in "ef" else agreement)
+                judge = metric if name[0] in "ef" else agreement
+                yield Case(name, *made, judge, state)
 
 
 def run(case, options):
@@ -236,15 +252,17 @@ def run(case, options):
         model, edge, calib = (Path(folder) / n for n in ("m.onnx", "m.edge", "calib.npz"))
         onnx.save(case.model, model)
         np.savez(calib, **case.calib)
-        command = [*EDGEKIT, "quantize", model, "--calib", calib, "-o", edge, "--json", *options]
+        kept = [f"--state={name}={output}" for name, output in case.state.items()]
+        command = [*EDGEKIT, "quantize", model, "--calib", calib, "-o", edge, "--json", *kept]
+        command += options
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode not in (0, MISSED):
             why = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
             kind = "refused" if done.returncode == REFUSED else "FAILED"
             return {"case": case.name, "verdict": kind, "why": why}
         told = json.loads(done.stdout[done.stdout.index("{") :])
-        reference = float_answers(case.model, case.evaluation)
-        names = [o.name for o in case.model.graph.output]
+        reference = float_answers(case.model, case.evaluation, case.state)
+        names = [o.name for o in case.model.graph.output if o.name not in case.state.values()]
         answers = edge_answers(edge, case.evaluation, names)
     real, mine = (case.metric(reference, a) for a in (reference, answers))
     return {

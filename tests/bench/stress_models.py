@@ -9,11 +9,11 @@ OPSET = 17
 
 
 def changed(name, model, calib, evaluation):
-    """(model, calibration, evaluation arrays) of a case, whose input is the first; None where the
-    model has nothing to change."""
+    """(model, calibration, evaluation arrays) of a case, whose samples the first input takes; None
+    where the model has nothing to change."""
     made = type(model)()
     made.CopyFrom(model)
-    if len(model.graph.input) != 1 or model.opset_import[0].version >= 18:
+    if list(calib) != [model.graph.input[0].name] or model.opset_import[0].version >= 18:
         return None
     if name == "f":
         return (made, calib, evaluation) if scale_a_channel(made.graph) else None
@@ -45,9 +45,9 @@ def in_front(graph, nodes, shape):
     for node in graph.node:
         node.input[:] = ["raw.ready" if n == old.name else n for n in node.input]
     raw = helper.make_tensor_value_info("raw", TensorProto.FLOAT, shape)
+    inputs, rest = [raw, *graph.input[1:]], list(graph.node)
     del graph.input[:]
-    graph.input.append(raw)
-    rest = list(graph.node)
+    graph.input.extend(inputs)
     del graph.node[:]
     graph.node.extend([*made, *rest])
 

@@ -112,6 +112,17 @@ def test_what_onnx_takes_and_we_cannot_read_is_a_bug_of_ours(make_model, monkeyp
             load(make_model(nodes, {"x": (1, 3)}, ["y"], constants))
 
 
+def test_where_sizes_do_not_fit_others_are_the_remedy(make_model):
+    """Sound that is shorter than a window of the model's."""
+    windows = node("Unsqueeze", ["x", "axes"], ["windows"])
+    conv = node("Conv", ["windows", "w"], ["y"])
+    constants = {"axes": np.array([1]), "w": np.ones((1, 1, 400), np.float32)}
+    model = make_model([windows, conv], {"x": (1, "length")}, ["y"], constants, infer=False)
+    load(model, {"x": (1, 400)})
+    with pytest.raises(UnsupportedError, match=r"give sizes other than --shape x=1,64"):
+        load(model, {"x": (1, 64)})
+
+
 def test_a_refused_node_does_not_hide_or_double_later_problems(make_model):
     nodes = [
         node("Bernoulli", ["x"], ["d"], name="first"),

@@ -219,7 +219,8 @@ class Importer:
             problem = Problem(display_name(node), qualified(node), why.why, why.remedy)
             self._refuse(problem, node, scope)
         except ValueError as why:
-            self._refuse(Problem(display_name(node), qualified(node), str(why)), node, scope)
+            problem = Problem(display_name(node), qualified(node), str(why), self._source.resize)
+            self._refuse(problem, node, scope)
         except (ArithmeticError, LookupError, TypeError, AssertionError):
             # The checker does not count: too few inputs, attributes shorter than the axes. What the
             # shape inference of onnx takes, we should: then the fault is ours.
@@ -227,10 +228,8 @@ class Importer:
             if fault is None:
                 raise
             text = f"its inputs or attributes do not fit together: {fault}"
-            self._refuse(
-                Problem(display_name(node), qualified(node), text, "export the model again"),
-                node, scope,
-            )  # fmt: skip
+            remedy = ", or ".join(filter(None, [self._source.resize, "export the model again"]))
+            self._refuse(Problem(display_name(node), qualified(node), text, remedy), node, scope)
 
     def _visit_quantized(self, node: onnx.NodeProto, inputs: Sequence[Any], scope: Scope) -> bool:
         """Whether the node is about quantized tensors, and is in the graph now."""

@@ -58,16 +58,20 @@ def fix_input_shapes(
     shapes: dict[str, Shape] = {}
     missing: list[str] = []
     for name, info in inputs.items():
-        if name in given:
+        chosen = name in given
+        if chosen:
             shapes[name] = tuple(int(v) for v in given[name])
         else:
             known = _known_dims(info, symbols)
             if known is not None and None in known:
+                chosen = True
                 known = _of_samples(info.name, known, arrays or {}, len(inputs) == 1, model.notes)
             if known is None or None in known:
                 missing.append(_how_to_give(info, known))
             else:
                 shapes[name] = tuple(d for d in known if d is not None)
+        if chosen and name in shapes:
+            model.chosen.append(f"--shape {name}={','.join(map(str, shapes[name]))}")
     if missing:
         raise UserError(f"{label}: unknown input shape: " + "; ".join(missing))
     for name, shape in shapes.items():

@@ -40,8 +40,15 @@ class OnnxModel:
     weights: dict[str, Array] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What a user should know of how it was read."""
+    chosen: list[str] = field(default_factory=list)
+    """--shape of inputs whose sizes the model leaves open, as chosen."""
     columns: Columns = field(default_factory=dict)
     """Of inputs that are maps in ONNX."""
+
+    @property
+    def resize(self) -> str:
+        """The remedy where these may not fit; empty without any."""
+        return f"give sizes other than {' '.join(self.chosen)}" if self.chosen else ""
 
     def real_inputs(self) -> Iterator[onnx.ValueInfoProto]:
         """Inputs that the user feeds: those without an initializer."""

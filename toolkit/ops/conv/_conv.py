@@ -114,10 +114,7 @@ def emit(
         bias = None
     else:
         inputs.append(None)
-    try:
-        y = b.emit(op, inputs, name=name, **attrs)
-    except ValueError as why:
-        raise Unsupported(str(why)) from why
+    y = b.emit(op, inputs, name=name, **attrs)
     if bias is not None:
         y = b.emit("Add", [y, bias], name=name)
     return [channels_first(b, y, rank)]

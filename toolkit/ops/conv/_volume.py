@@ -29,10 +29,7 @@ def convolved(
     weights = b.constant(w.transpose(0, 3, 4, 2, 1).reshape(o, kh, kw, kd * c))
     fixed = None if bias is None or bias.const is None else bias
     attrs: dict[str, Any] = {"stride": a.stride[1:], "dilation": a.dilation[1:], "groups": a.groups}
-    try:
-        y = b.emit("Conv2d", [images, weights, fixed], pads=(top, left, bottom, right), **attrs)
-    except ValueError as why:
-        raise Unsupported(str(why)) from why
+    y = b.emit("Conv2d", [images, weights, fixed], pads=(top, left, bottom, right), **attrs)
     if bias is not None and fixed is None:
         y = b.emit("Add", [y, bias])
     y = b.reshape(y, (x.shape[0], depth, *y.shape[1:]))

@@ -37,8 +37,8 @@ def variations(
     points: Sequence[EvaluationPoint], views: Views, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """The same, but for outputs of few numbers, for others that hardly vary, and for those relative
-    to the level of each sample, minus the mean of each number over the samples, or of all numbers
-    of large ones; of outputs that add to an input what is added alone; and 1 for each number to
+    to the level of each sample, minus the mean of each number over the samples (of large ones, that
+    of all numbers); of outputs that add to an input what is added alone; and 1 for each number to
     which errors are relative.
 
     A regressor is useful if it distinguishes samples: a price around 200,000 with an error of

@@ -216,10 +216,20 @@ def _leads(of: Compared, real: Array, got: Array) -> NDArray[np.float64]:
     if size != logits.shape[of.axis_of_many] or size < 2:
         return np.full((count, 2), np.nan)
     flat = [x.reshape(count, size) for x in (logits, of.logits(got))]
-    two = np.argsort(-flat[0], axis=1, kind="stable")[:, :2]
+    two = _best_two(flat[0])
     real, now = (np.take_along_axis(x, two, axis=1).astype(np.float64) for x in flat)
     off = now - real
     return np.stack([real[:, 0] - real[:, 1], off[:, 0] - off[:, 1]], axis=1)
+
+
+def _best_two(x: Array) -> NDArray[np.intp]:
+    """[rows, 2]: the places of the two largest numbers of each row; of equal ones the first."""
+    first = x.argmax(axis=1)
+    others = x.copy()
+    np.put_along_axis(others, first[:, None], -np.inf, axis=1)
+    second = others.argmax(axis=1)
+    second = np.where(second == first, (first + 1) % x.shape[1], second)  # all others are -inf
+    return np.stack([first, second], axis=1)
 
 
 def _rows(of: Compared, real: Array, got: Array | None) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """Input shapes: the batch is 1, the rest is in the model or asked for in words to type."""
 
+import numpy as np
 import pytest
 from onnx import helper
 
@@ -113,6 +114,19 @@ def test_frames_come_from_arrays_of_sequences(image):
     graph = load(image("frames", "bands"), {}, {"image": (20, 50, 24)})
     assert graph.inputs[0].shape == (50, 24) and "'frames' fixed to 50" in graph.notes[0]
     assert load(image("N", 24), {}, {"image": (20, 50, 24)}).inputs[0].shape == (1, 24)
+
+
+def test_the_only_axis_of_a_vector_holds_its_features(make_model, image):
+    """A network that was exported for one vector: "batch" is what its only axis is called."""
+    vector = image("batch")
+    assert load(vector, {}, {"image": (20, 14)}).inputs[0].shape == (14,)
+    assert (
+        load(vector, {}, {"image": (20,)}).inputs[0].shape == load(vector).inputs[0].shape == (1,)
+    )
+    product = helper.make_node("MatMul", ["image", "w"], ["y"])
+    constants = {"w": np.ones((14, 3), np.float32)}
+    model = make_model([product], {"image": ("batch",)}, ["y"], constants, infer=False)
+    assert "give sizes other than --shape image=1" in message(model)
 
 
 @pytest.mark.parametrize("first", ["a", "b"])

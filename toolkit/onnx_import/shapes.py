@@ -26,8 +26,8 @@ def fix_input_shapes(
     one without a name. The model's notes say so.
     `symbolic` are sizes of symbolic dimensions by name.
     A symbol bound by one given shape holds for all inputs; one that is only ever a first axis else
-    becomes 1, or, if other axes of its input are open too, the size in the samples; the model's
-    notes say so.
+    becomes 1, or, if other axes of its input are open too or there are none, the size in the
+    samples; the model's notes say so.
     Raises UserError naming each input that needs a --shape, and the --shape to add.
     """
     label = model.label
@@ -49,7 +49,7 @@ def fix_input_shapes(
         for name in names:
             array = _array_of(name, arrays or {}, len(inputs) == 1)
             others = _known_dims(inputs[name], {**symbols, batch: 1}) or []
-            if None in others and len(array) == len(others) + 1:
+            if (None in others or len(others) == 1) and len(array) == len(others) + 1:
                 size = max(size, array[1])
         symbols[batch] = size
         model.notes.append(
@@ -58,8 +58,8 @@ def fix_input_shapes(
     shapes: dict[str, Shape] = {}
     missing: list[str] = []
     for name, info in inputs.items():
-        chosen = name in given
-        if chosen:
+        chosen = name in given or [bool(d.dim_param) for d in _dims(info)] == [True]
+        if name in given:
             shapes[name] = tuple(int(v) for v in given[name])
         else:
             known = _known_dims(info, symbols)

@@ -72,3 +72,28 @@ def test_the_given_model_is_not_changed(make_model):
     before = model.SerializeToString()
     load(model)
     assert model.SerializeToString() == before
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_nodes_in_any_order(make_model, agree, order):
+    """Tools that change graphs append nodes; onnxruntime sorts them."""
+    inner = [helper.make_node("Relu", ["a"], ["b"]), helper.make_node("Neg", ["b"], ["c"])]
+    body = helper.make_graph(inner, "body", [], [value("c")])
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"]),
+        helper.make_node("If", ["yes"], ["d"], then_branch=body, else_branch=body),
+        helper.make_node("Add", ["d", "a"], ["y"]),
+    ]
+    constants = {"yes": np.array(True)}
+    model = make_model([nodes[i] for i in order], {"x": (2, 3)}, ["y"], constants, infer=False)
+    agree(model, {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)})
+
+
+def test_nodes_that_read_each_other_are_refused(make_model):
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Relu", ["a"], ["b"])]
+    with pytest.raises(UserError, match="topologically sorted"):
+        load(make_model(nodes, {"x": (2,)}, ["b"], infer=False))
+
+
+def value(name):
+    return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)

@@ -20,6 +20,7 @@ from ..ir import Array
 from .limits import FILE_BYTES, LARGE_TENSOR, MIB, WEIGHT_BYTES
 from .maps import Columns, rows_for_maps
 from .onnx_process import Onnx, OnnxError
+from .subgraphs import sort_nodes
 
 _EXTERNAL = onnx.TensorProto.EXTERNAL
 _EQUATION = re.compile(rb"[A-Za-z.,\s]*(->[A-Za-z.\s]*)?")
@@ -75,6 +76,7 @@ def read_model(source: str | Path | bytes | onnx.ModelProto) -> OnnxModel:
         data = read_file(source, "an ONNX model", FILE_BYTES)
         proto, size = _parse(label, data), len(data)
     _load_external(label, proto, folder)
+    sort_nodes(proto.graph.node)
     weights = _take_weights(label, proto)
     size = max(size, sum(a.nbytes for a in weights.values()))
     model = OnnxModel(label, proto, Onnx(label, size), weights)

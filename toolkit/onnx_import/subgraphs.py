@@ -1,8 +1,9 @@
-"""A graph and those inside of its nodes: what is read, and what it is called."""
+"""A graph and those inside of its nodes: what is read, what it is called, and in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from heapq import heappop, heappush
 
 import onnx
 
@@ -60,3 +61,37 @@ def all_names(graph: onnx.GraphProto) -> set[str]:
         for sub in _subgraphs(node):
             names |= all_names(sub)
     return names
+
+
+def sort_nodes(nodes: MutableSequence[onnx.NodeProto]) -> None:
+    """Put nodes that stand before one whose output they read behind it; the others keep their
+    order. ONNX asks for that, onnxruntime does not, but inside of nodes. Cycles are left."""
+    makers = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    needs = [{makers[n] for n in _read_by(node) if n in makers} for node in nodes]
+    if any(i <= max(of, default=-1) for i, of in enumerate(needs)):
+        order, all_of_them = _order(needs), list(nodes)
+        if len(order) == len(all_of_them):
+            del nodes[:]
+            nodes.extend(all_of_them[i] for i in order)
+
+
+def _read_by(node: onnx.NodeProto) -> set[str]:
+    return set(node.input).union(*map(_names_read, _subgraphs(node)))
+
+
+def _order(needs: Sequence[set[int]]) -> list[int]:
+    """The first number whose `needs` have all been taken, and so on (Kahn 1962, "Topological
+    sorting of large networks"); without those that need each other."""
+    waiting = [len(of) for of in needs]
+    needed_by: list[list[int]] = [[] for _ in needs]
+    for i, of in enumerate(needs):
+        for at in of:
+            needed_by[at].append(i)
+    ready, order = [i for i, count in enumerate(waiting) if not count], list[int]()
+    while ready:
+        order.append(heappop(ready))
+        for i in needed_by[order[-1]]:
+            waiting[i] -= 1
+            if not waiting[i]:
+                heappush(ready, i)
+    return order

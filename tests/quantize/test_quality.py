@@ -72,10 +72,3 @@ def test_outputs_that_follow_a_level_need_more():
     broken = replace(found, sqnr_db={"plain": 14.0, "leveled": 16.0})
     assert broken.level == "broken" and broken.worst == ("plain", 14.0)
     assert replace(found, leveled=()).level == "good" and Quality({}, None, 9, False).worst is None
-
-
-@pytest.mark.parametrize(("tied", "level"), [(0.005, "good"), (0.02, "usable")])
-def test_of_ties_half_count_as_changes(tied, level):
-    """They are right by luck: on other samples the first of the equal classes may be the wrong."""
-    found = Quality({"y": 30.0}, AnswerLoss(0.015, tied, 0.0, chance=0.03), 200, held_out=True)
-    assert found.level == level and f"{tied:.1%} tied" in found.in_words()

@@ -45,8 +45,6 @@ GOOD_LOSS, FLOOR_LOSS = 0.01, 0.02
 """The expected loss of right answers, as a share of them."""
 GOOD_CHANGED = 0.02
 """The share of answers that may be others than the float model's."""
-SHOWN = 0.0005
-"""Share of ties that is told."""
 GOOD_KEPT, FLOOR_KEPT = 0.99, 0.9
 """Intersection over union of masks and F1 score of detections, relative to those of the float
 model."""
@@ -231,15 +229,15 @@ class Quality:
 
     @property
     def _changed(self) -> float:
-        """The share of answers that are likely to change; of one sample, no more than is to be
-        expected of many. Samples that chose the precisions flatter: they count twice."""
+        """The share of answers that changed; of one sample, as likely by chance, no more than is
+        to be expected of many. Samples that chose the precisions flatter: they count twice."""
         a = self.answers
         if a is None:
             return 0.0
-        if a.likely_changed * self.samples < 1.5:
-            share = min(a.likely_changed, a.chance)
+        if a.changed * self.samples < 1.5:
+            share = min(a.changed, a.chance)
         else:
-            share = max(a.likely_changed, a.chance) if self.chosen else a.likely_changed
+            share = max(a.changed, a.chance) if self.chosen else a.changed
         return 2 * share if self.chosen else share
 
     def loss(self, strict: bool = False) -> float:
@@ -270,8 +268,7 @@ class Quality:
             twice = ""
             if self.chosen and self.answers.changed:
                 twice = " (counted twice: these samples chose the precisions)"
-            tied = f", {self.answers.tied:.1%} tied" if self.answers.tied >= SHOWN else ""
-            told.append(f"{self.answers.changed:.1%} of the answers changed{tied}{twice}")
+            told.append(f"{self.answers.changed:.1%} of the answers changed{twice}")
         if self.masks:
             told.append(f"masks keep {min(self.masks.values()):.1%} of their IoU")
         if self.detections:

@@ -60,19 +60,6 @@ def test_logits_without_a_softmax_name_classes(g):
     assert 0 < loss.expected < (likely.max(axis=1) - likely.min(axis=1)).mean() * loss.changed
 
 
-def test_ties_of_the_float_model_are_no_doubt(g):
-    """Two classes with one sum: the first one is the answer of both."""
-    w = np.repeat(g.rng.normal(size=(3, 8)), [2, 1, 1], axis=0)
-    x = g.input("x", 1, 8)
-    y = g.emit("FullyConnected", x, g.const(w), g.const(np.zeros(4)), name="y", **NONE)
-    net = g.output(g.emit("Softmax", y, axis=1, name="p"))
-    found = compared(net)
-    exact = found.loss(measured(found, net))
-    assert (exact.changed, exact.tied) == (0.0, 0.0)
-    coarse = {"x": (-3.0, 3.0), "y": (-200.0, 200.0), "p": (0.0, 1.0)}
-    assert found.loss(measured(found, quantize_graph(net, coarse)[0])).tied > 0
-
-
 @pytest.mark.parametrize(
     ("count", "scale", "offset"),
     [

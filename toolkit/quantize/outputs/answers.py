@@ -47,8 +47,7 @@ SUREST = 1 - 2.0**-9
 @dataclass(frozen=True)
 class AnswerLoss:
     """Of the rows in which classes are compared, on average over the samples: the share whose best
-    class is another than the float model's (`changed`), or one of several that are equal though the
-    float model's are not (`tied`).
+    class is another than the float model's (`changed`), or one of several that are equal (`tied`).
 
     `expected` is what the share of right answers loses if the float model's probabilities are
     right: that of its best class less that of the one answered. `chance` is the share that would
@@ -65,11 +64,6 @@ class AnswerLoss:
     def in_doubt(self) -> float:
         """The share of answers that are others, or others by luck."""
         return self.changed + self.tied
-
-    @property
-    def likely_changed(self) -> float:
-        """The share that is likely to change on other samples: of the ties that are right, half."""
-        return self.changed + self.tied / 2
 
 
 @dataclass(frozen=True)
@@ -241,16 +235,8 @@ def _rows(of: Compared, real: Array, got: Array | None) -> NDArray[np.float64]:
     found = of.logits(got).reshape(likely.shape)
     best, now = (np.expand_dims(a.argmax(axis=axis), axis) for a in (likely, found))
     same = best == now
-    tied = _are_tied(found, axis) & ~_are_tied(of.logits(real).reshape(likely.shape), axis)
+    tied = (found == found.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True) > 1
     lost = np.take_along_axis(likely, best, axis) - np.take_along_axis(likely, now, axis)
     figures = (x.reshape(count, -1).mean(axis=1) for x in (same, tied & same, lost))
     kept, doubtful, expected = figures
     return np.stack([1 - kept, doubtful, expected], axis=1)
-
-
-def _are_tied(x: Array, axis: int) -> NDArray[np.bool_]:
-    """Whether several of the numbers along the axis are the largest; the axis has one element."""
-    tied: NDArray[np.bool_] = (x == x.max(axis=axis, keepdims=True)).sum(
-        axis=axis, keepdims=True
-    ) > 1
-    return tied

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy.verdict import verdict
+from edgekit.toolkit.evaluation.sequences import lower
 from edgekit.toolkit.quantize.outputs.answers import AnswerLoss
 from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint
 from edgekit.toolkit.quantize.outputs.signals import variations
@@ -72,3 +73,11 @@ def test_outputs_that_follow_a_level_need_more():
     broken = replace(found, sqnr_db={"plain": 14.0, "leveled": 16.0})
     assert broken.level == "broken" and broken.worst == ("plain", 14.0)
     assert replace(found, leveled=()).level == "good" and Quality({}, None, 9, False).worst is None
+
+
+def test_a_verdict_over_sequences_says_what_its_sqnr_is_relative_to():
+    steps = Quality({"y": 30.0}, None, 100, held_out=True, calibration=100)
+    sequences = Quality({"y": 16.0}, None, 100, held_out=True, varying=("y",))
+    found = lower(steps, sequences)
+    assert found.in_words() == "SQNR 16.0 dB relative to the variation over sequences"
+    assert lower(steps, None) == steps

@@ -87,6 +87,7 @@ def _of_calibration(sequences: Quality, steps: Quality) -> Quality:
         leveled=sequences.leveled,
         relative=sequences.relative,
         rebuilt=sequences.rebuilt,
+        varying=sequences.varying,
         held_out=False,
         chosen=False,
         sequences=True,

@@ -75,7 +75,7 @@ class Quality:
     ranges come from, or others (0).
 
     `sqnr_db`: the least SQNR of each output, by the name of its evaluation point (ranges/
-    evaluation_points.py). `varying`: those of which it is that of what varies (outputs/signals.py).
+    evaluation_points.py). `varying`: outputs with an SQNR of the variation (outputs/signals.py).
     `temperature`: of the softmax with that SQNR, if it is not 1. `answers`: for models that compare
     classes. `masks`, `detections`: the mean intersection over union, and the expected F1 score,
     relative to the float model's, by tensor (outputs/masks.py, outputs/detections.py).
@@ -117,18 +117,20 @@ class Quality:
         detections: Mapping[str, float] | None = None,
     ) -> Quality:
         levels: dict[str, tuple[float, float]] = {}
-        varying: dict[str, None] = {}
         signals = score.signal if score.variation is None else score.variation
-        whole = zip(points, signals, score.signal, score.noise, strict=True)
-        for point, signal, energy, noise in whole:
+        for point, signal, noise in zip(points, signals, score.noise, strict=True):
             if point.votes:
                 continue
-            if not point.is_relative and signal < energy * point.part:
-                varying[point.tensor] = None
             db = ratio_db(float(signal), float(noise.sum())) if signal or noise.any() else np.inf
             found = levels.get(point.tensor, (np.inf, 1.0))
             softened = point.temperature if point.axis is not None else 1.0
             levels[point.tensor] = min(found, (db, softened))
+        whole = [signal * p.part for p, signal in zip(points, score.signal, strict=True)]
+        varying = [
+            p.tensor
+            for p, signal, most in zip(points, signals, whole, strict=True)
+            if not p.votes and not p.is_relative and signal < most
+        ]
         known = {name: level for name, level in levels.items() if np.isfinite(level[0])}
         return Quality(
             {name: round(db, 2) for name, (db, _) in known.items()},
@@ -142,7 +144,7 @@ class Quality:
             leveled=tuple(dict.fromkeys(p.tensor for p in points if p.follows is not None)),
             relative=tuple(dict.fromkeys(p.tensor for p in points if p.least is not None)),
             rebuilt=tuple(dict.fromkeys(p.tensor for p in points if p.rebuilt)),
-            varying=tuple(varying),
+            varying=tuple(dict.fromkeys(varying)),
         )
 
     @property
@@ -258,7 +260,7 @@ class Quality:
             name, db = self.worst
             several = f" at '{name}' (worst output)" if len(self.sqnr_db) > 1 else ""
             soft = self.temperature.get(name)
-            of = " of what varies" if name in self.varying else ""
+            of = " relative to the variation" if name in self.varying else ""
             of = " of what is added to the input" if name in self.added else of
             of = " of the difference from the input" if name in self.rebuilt else of
             level = " relative to each sample's level" if name in self.leveled else ""

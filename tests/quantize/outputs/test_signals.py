@@ -36,5 +36,5 @@ def test_a_large_map_that_hardly_varies_is_measured_around_one_mean(spread, coun
     quality = Quality.of(
         Score(np.full((1, 10), whole / 1e6), energies([rows]), np.array([found])), [point]
     )
-    assert ("of what varies" in quality.in_words()) == counts
+    assert ("relative to the variation" in quality.in_words()) == counts
     assert quality.varying == (("y",) if counts else ())

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 from accuracy_table import markdown
-from collection import MODELS, eval_lib
+from collection import MODELS, eval_lib, state_of
 from host import feeds_of
 from host_peers import ort_int8
 from page import write_part
@@ -111,8 +111,7 @@ class Model:
 
     def given(self):
         """Options for inputs that are no samples: state, and constants."""
-        kept = self.meta.get("stateful", {}).items()
-        pairs = [f"--state={name}={self.outputs[at]}" for name, at in kept]
+        pairs = [f"--state={name}={output}" for name, output in state_of(self.meta).items()]
         fixed = {i["name"]: i["const"] for i in self.meta["inputs"] if "const" in i}
         return [*pairs, *(f"--constant={name}={value}" for name, value in fixed.items())]
 

@@ -33,6 +33,12 @@ def eval_lib():
     return library
 
 
+def state_of(meta):
+    """The output that each input of state is fed with, by name; empty without state."""
+    outputs = [o["name"] for o in meta["outputs"]]
+    return {name: outputs[at] for name, at in meta.get("stateful", {}).items()}
+
+
 @contextmanager
 def quantized(name, how):
     """(model.edge of a model, its evaluation arrays), in a folder that is removed afterwards."""

@@ -52,7 +52,7 @@ import onnx
 import onnxruntime
 import stress_models
 from accuracy import EDGEKIT, SHORT
-from collection import MODELS, eval_lib
+from collection import MODELS, eval_lib, state_of
 from page import write_part
 from scoring import scored
 
@@ -202,9 +202,7 @@ def cases_of(folder, wanted):
     types = {i.name: i.type.tensor_type.elem_type for i in model.graph.input}
     dtypes = {n: onnx.helper.tensor_dtype_to_np_dtype(t) for n, t in types.items()}
     calib, evaluation = (library.load_inputs(str(folder), s) for s in ("calib", "eval"))
-    outputs = [o.name for o in model.graph.output]
-    kept = library.load_meta(str(folder)).get("stateful", {})
-    state = {name: outputs[at] for name, at in kept.items()}
+    state = state_of(library.load_meta(str(folder)))
     types = {n: t for n, t in types.items() if n not in state}
     if not set(types) <= set(calib):
         return

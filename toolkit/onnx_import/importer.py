@@ -219,8 +219,10 @@ class Importer:
             problem = Problem(display_name(node), qualified(node), why.why, why.remedy)
             self._refuse(problem, node, scope)
         except ValueError as why:
-            problem = Problem(display_name(node), qualified(node), str(why), self._source.resize)
-            self._refuse(problem, node, scope)
+            remedy = self._source.shape_remedy
+            self._refuse(
+                Problem(display_name(node), qualified(node), str(why), remedy), node, scope
+            )
         except (ArithmeticError, LookupError, TypeError, AssertionError):
             # The checker does not count: too few inputs, attributes shorter than the axes. What the
             # shape inference of onnx takes, we should: then the fault is ours.
@@ -228,7 +230,9 @@ class Importer:
             if fault is None:
                 raise
             text = f"its inputs or attributes do not fit together: {fault}"
-            remedy = ", or ".join(filter(None, [self._source.resize, "export the model again"]))
+            remedy = ", or ".join(
+                filter(None, [self._source.shape_remedy, "export the model again"])
+            )
             self._refuse(Problem(display_name(node), qualified(node), text, remedy), node, scope)
 
     def _visit_quantized(self, node: onnx.NodeProto, inputs: Sequence[Any], scope: Scope) -> bool:

@@ -58,7 +58,8 @@ def fix_input_shapes(
     shapes: dict[str, Shape] = {}
     missing: list[str] = []
     for name, info in inputs.items():
-        chosen = name in given or [bool(d.dim_param) for d in _dims(info)] == [True]
+        dims = _dims(info)
+        chosen = name in given or (len(dims) == 1 and bool(dims[0].dim_param))
         if name in given:
             shapes[name] = tuple(int(v) for v in given[name])
         else:
@@ -71,7 +72,7 @@ def fix_input_shapes(
             else:
                 shapes[name] = tuple(d for d in known if d is not None)
         if chosen and name in shapes:
-            model.chosen.append(f"--shape {name}={','.join(map(str, shapes[name]))}")
+            model.chosen_shapes.append(f"--shape {name}={','.join(map(str, shapes[name]))}")
     if missing:
         raise UserError(f"{label}: unknown input shape: " + "; ".join(missing))
     for name, shape in shapes.items():

@@ -41,15 +41,16 @@ class OnnxModel:
     weights: dict[str, Array] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What a user should know of how it was read."""
-    chosen: list[str] = field(default_factory=list)
-    """--shape of inputs whose sizes the model leaves open, as chosen."""
+    chosen_shapes: list[str] = field(default_factory=list)
+    """The --shape of each input whose dimensions the model leaves open."""
     columns: Columns = field(default_factory=dict)
     """Of inputs that are maps in ONNX."""
 
     @property
-    def resize(self) -> str:
-        """The remedy where these may not fit; empty without any."""
-        return f"give sizes other than {' '.join(self.chosen)}" if self.chosen else ""
+    def shape_remedy(self) -> str:
+        """What to do if a layer does not fit `chosen_shapes`; empty if there are none."""
+        chosen = " ".join(self.chosen_shapes)
+        return f"give sizes other than {chosen}" if chosen else ""
 
     def real_inputs(self) -> Iterator[onnx.ValueInfoProto]:
         """Inputs that the user feeds: those without an initializer."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence
+from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
 import onnx
@@ -18,9 +19,7 @@ def live_nodes(
         if wanted.isdisjoint(node.output):
             continue
         kept.append(node)
-        wanted.update(node.input)
-        for sub in _subgraphs(node):
-            wanted.update(_names_read(sub))
+        wanted |= _read_by(node)
     return kept[::-1]
 
 
@@ -45,12 +44,11 @@ def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def _names_read(graph: onnx.GraphProto) -> set[str]:
-    names = {o.name for o in graph.output}
-    for node in graph.node:
-        names.update(node.input)
-        for sub in _subgraphs(node):
-            names |= _names_read(sub)
-    return names
+    return {o.name for o in graph.output}.union(*map(_read_by, graph.node))
+
+
+def _read_by(node: onnx.NodeProto) -> set[str]:
+    return set(node.input).union(*map(_names_read, _subgraphs(node)))
 
 
 def all_names(graph: onnx.GraphProto) -> set[str]:
@@ -64,34 +62,22 @@ def all_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def sort_nodes(nodes: MutableSequence[onnx.NodeProto]) -> None:
-    """Put nodes that stand before one whose output they read behind it; the others keep their
-    order. ONNX asks for that, onnxruntime does not, but inside of nodes. Cycles are left."""
+    """Move nodes behind those whose outputs they read, if they are not; the order of the others
+    stays. ONNX requires a sorted graph, onnxruntime only inside of nodes. Cycles are left."""
     makers = {name: i for i, node in enumerate(nodes) for name in node.output if name}
     needs = [{makers[n] for n in _read_by(node) if n in makers} for node in nodes]
-    if any(i <= max(of, default=-1) for i, of in enumerate(needs)):
-        order, all_of_them = _order(needs), list(nodes)
-        if len(order) == len(all_of_them):
-            del nodes[:]
-            nodes.extend(all_of_them[i] for i in order)
-
-
-def _read_by(node: onnx.NodeProto) -> set[str]:
-    return set(node.input).union(*map(_names_read, _subgraphs(node)))
-
-
-def _order(needs: Sequence[set[int]]) -> list[int]:
-    """The first number whose `needs` have all been taken, and so on (Kahn 1962, "Topological
-    sorting of large networks"); without those that need each other."""
-    waiting = [len(of) for of in needs]
-    needed_by: list[list[int]] = [[] for _ in needs]
-    for i, of in enumerate(needs):
-        for at in of:
-            needed_by[at].append(i)
-    ready, order = [i for i, count in enumerate(waiting) if not count], list[int]()
-    while ready:
-        order.append(heappop(ready))
-        for i in needed_by[order[-1]]:
-            waiting[i] -= 1
-            if not waiting[i]:
-                heappush(ready, i)
-    return order
+    if all(max(of, default=-1) < i for i, of in enumerate(needs)):
+        return
+    sorter = TopologicalSorter(dict(enumerate(needs)))
+    try:
+        sorter.prepare()
+    except CycleError:
+        return
+    unsorted, ready = list(nodes), list[int]()
+    del nodes[:]
+    while sorter.is_active():
+        for i in sorter.get_ready():
+            heappush(ready, i)
+        first = heappop(ready)
+        nodes.append(unsorted[first])
+        sorter.done(first)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Value
-from .._opdef import Builder, OnnxNode, Unsupported
+from .._opdef import Builder, OnnxNode
 from ._conv import Attributes
 
 
@@ -44,7 +44,7 @@ def _stacked(b: Builder, frames: Value, a: Attributes) -> tuple[Value, int]:
     n, d, h, w, c = frames.shape
     depth = (d - a.extent[0]) // a.stride[0] + 1
     if depth < 1:
-        raise Unsupported(f"a kernel of {a.kernel[0]} frames does not fit {d} once")
+        raise ValueError(f"a kernel of {a.kernel[0]} frames does not fit {d} once")
     shape = (n * depth, h, w, a.kernel[0] * c)
     if a.kernel[0] == a.stride[0] == 1:
         return b.reshape(frames, shape), depth

@@ -40,6 +40,12 @@ def compile_once():
 compile_once()  # before the workers of xdist start, which inherit it
 
 
+@pytest.fixture(scope="session", autouse=True)
+def temporary_folders(tmp_path_factory):
+    """Temporary folders lie where pytest removes them: workers of xdist exit before they do."""
+    tempfile.tempdir = str(tmp_path_factory.mktemp("temporary"))
+
+
 @pytest.fixture(autouse=True)
 def strict_passes(monkeypatch):
     """Passes that undo each other are an error in tests."""

@@ -206,6 +206,20 @@ def test_a_map_shows_each_channel_more_than_once(g, wide, few):
     assert quality.rebuilt == ("y",) and quality.vectors == quality.few == few
 
 
+@pytest.mark.parametrize("window, few", [(1, True), (5, False)])
+def test_a_sound_that_a_window_slides_over_is_a_series(g, window, few):
+    weights = np.zeros((1, 1, window, 1), np.float32)
+    weights[0, 0, window // 2] = 0.9
+    sound = g.emit("Reshape", g.input("x", 1, 64), shape=(1, 1, 64, 1))
+    given = {"stride": (1, 1), "dilation": (1, 1), "groups": 1} | NONE
+    y = g.emit("Conv2d", sound, g.const(weights), pads=(0, window // 2) * 2, **given)
+    net = g.output(g.emit("Reshape", y, shape=(1, 64), name="y"))
+    rng = np.random.default_rng(1)
+    samples = [{"x": rng.normal(size=(1, 64)).astype(np.float32)} for _ in range(20)]
+    quality = quality_of(quantize_model(net, samples), build_file, lambda *_: None)
+    assert quality.rebuilt == ("y",) and quality.vectors == quality.few == few
+
+
 def test_outputs_of_other_sizes_than_an_input_do_not_rebuild_it(g):
     """As of samples of a model whose dimensions vary."""
     _, y = autoencoder(g, SIZE * 3 // 4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from math import prod
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ...ir import Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point, Sizes
+from ..outputs.differences import are_vectors
 from ..quality import Quality
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..ranges.diagnostics import FEW, separate
@@ -303,13 +303,13 @@ class Evaluator:
             told = self.figures.told(rows, parts)
             found = Quality.of(score, self.trials.points, held_out=unseen, **told)
             sides = tuple(self.done.calibration.one_sided)
-            given, some = self.done.calibration.samples, self.trials.kept[0].at_points
+            given = self.done.calibration.samples
             found = replace(
                 found,
                 samples=self.separate,
                 calibration=given,
                 one_sided=sides,
-                vectors=any(prod(some[name].shape[:-1]) == 1 for name in found.rebuilt),
+                vectors=are_vectors(found.rebuilt, self.done.floats),
             )
             larger = self._carried != 1.0
             self._qualities[assignment] = found.with_errors(self._carried) if larger else found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..quantize.mixed_precision.accuracy_floor import REPAIR
 from ..quantize.mixed_precision.promotion import Promotion
 from ..quantize.quality import Level, OnLowAccuracy, Quality
-from ..quantize.ranges.diagnostics import FEW
+from ..quantize.ranges.samples_needed import FEW
 
 MEANING: dict[Level, str] = {
     "good": "matches the float model",

@@ -17,7 +17,7 @@ from .outputs.answers import AnswerLoss
 from .outputs.evaluation_points import EvaluationPoint
 from .outputs.one_sided import OneSided
 from .ranges.candidate_evaluation import ENOUGH_DB, Score
-from .ranges.diagnostics import FEW, FEW_VECTORS
+from .ranges.samples_needed import FEW
 
 Level = Literal["good", "usable", "broken"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -82,11 +82,11 @@ class Quality:
     `held_out`: ranges and weights come from other samples. `chosen`: precisions were chosen to
     reduce changed answers on these samples. `one_sided`: outputs of which these samples show one
     answer only. `added`: outputs whose SQNR is that of what the network adds
-    to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:
-    one of these is a vector, not a map or a series. `leveled`: outputs as large as the input is
-    loud, whose errors count relative to the level of each sample. `relative`: those whose errors
-    count relative to each number. `sequences`: file and float model each had its
-    own state.
+    to an input. `rebuilt`: the same of the difference from an input that they rebuild. `needed`:
+    calibration samples below which the model is usable at best (ranges/samples_needed.py).
+    `leveled`: outputs as large as the input is loud, whose errors count relative to the level of
+    each sample. `relative`: those whose errors count relative to each number. `sequences`: file and
+    float model each had its own state.
     """
 
     sqnr_db: dict[str, float]
@@ -101,7 +101,7 @@ class Quality:
     one_sided: tuple[OneSided, ...] = ()
     added: tuple[str, ...] = ()
     rebuilt: tuple[str, ...] = ()
-    vectors: bool = False
+    needed: int = FEW
     leveled: tuple[str, ...] = ()
     relative: tuple[str, ...] = ()
     varying: tuple[str, ...] = ()
@@ -173,11 +173,11 @@ class Quality:
 
     @property
     def few(self) -> bool:
-        """Whether there are fewer than FEW calibration samples, or FEW_VECTORS where an output
-        rebuilds a vector: what is to be found by it is unlike these samples."""
+        """Whether there are fewer calibration samples than `needed`, or than FEW that are worth one
+        each."""
         if not self.calibration:
             return False
-        return self.samples < FEW or (self.vectors and self.calibration < FEW_VECTORS)
+        return self.samples < FEW or self.calibration < self.needed
 
     @property
     def measured(self) -> Level:

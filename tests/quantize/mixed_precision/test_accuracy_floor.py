@@ -232,7 +232,7 @@ def test_weights_of_a_mix_are_rounded_though_int8_did_not_gain_from_it(g, monkey
 
 
 def test_weights_that_are_too_coarse_are_float32_if_there_is_room(g):
-    _, promotion, quality = kept(fast(cancelling_weights(g), samples(1, 32)))
+    _, promotion, quality = kept(fast(cancelling_weights(g), samples(1, 32, count=32)))
     assert quality.level == "good" and promotion.nodes["float32"]
 
 

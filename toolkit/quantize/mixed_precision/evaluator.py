@@ -13,11 +13,11 @@ from ...ir import Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point, Sizes
-from ..outputs.differences import are_vectors
 from ..quality import Quality
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
-from ..ranges.diagnostics import FEW, separate
+from ..ranges.diagnostics import separate
 from ..ranges.held_out import held_out_figures, parts_of
+from ..ranges.samples_needed import FEW, samples_needed
 from ..reconstruction.judged_by_halves import best_by_halves
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of
@@ -302,15 +302,14 @@ class Evaluator:
             unseen = self.separate > 1 and not fitted
             told = self.figures.told(rows, parts)
             found = Quality.of(score, self.trials.points, held_out=unseen, **told)
-            sides = tuple(self.done.calibration.one_sided)
-            given = self.done.calibration.samples
-            found = replace(
-                found,
-                samples=self.separate,
-                calibration=given,
-                one_sided=sides,
-                vectors=are_vectors(found.rebuilt, self.done.floats),
-            )
+            if not self.is_float(assignment):  # exact, whatever other inputs contain
+                found = replace(
+                    found,
+                    calibration=known.samples,
+                    one_sided=tuple(known.one_sided),
+                    needed=samples_needed(self.done.floats, found.rebuilt),
+                )
+            found = replace(found, samples=self.separate)
             larger = self._carried != 1.0
             self._qualities[assignment] = found.with_errors(self._carried) if larger else found
         return self._qualities[assignment]

@@ -8,7 +8,7 @@ repeated: that difference is what the network is for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...build import open_once
-from ...ir import Array, Graph, Node, Port, Shape, Value
+from ...ir import Array, Graph, Port, Shape, Value
 from ...numerics import FLOAT
-from ...ops import definition, is_a
-from ...ops.conv.conv2d import Conv2d
-from ...ops.conv.conv_transpose2d import ConvTranspose2d
+from ...ops import definition
 from .kept_samples import KeptSample
 from .signals import ENOUGH, variations
 
@@ -77,27 +75,6 @@ def inputs_with_levels(graph: Graph) -> list[str]:
     shapes = {p.name: p.shape for p in graph.inputs}
     names = [name for names in inputs_by_size(graph).values() for name in names]
     return [n for n in names if len(shapes[n]) != 4 or COLORS not in shapes[n][1::2]]
-
-
-def are_vectors(names: Collection[str], graph: Graph) -> bool:
-    """Whether one of these tensors of `graph` is a vector, each number of which has weights of its
-    own. What a window slides over is a series, of which a sample shows each number more than once.
-    """
-    made_by = graph.producers()
-    return any(
-        v.name in names and prod(v.shape[:-1]) == 1 and not _slid_over(v, made_by) for v in made_by
-    )
-
-
-def _slid_over(v: Value, made_by: Mapping[Value, Node]) -> bool:
-    """Whether the weights that make `v` are a window that slides along it."""
-    node = made_by.get(v)
-    while node is not None and definition(node.op).weight is None:
-        node = made_by.get(node.dynamic_inputs[0]) if node.dynamic_inputs else None
-    if node is None or not is_a(node, Conv2d, ConvTranspose2d):
-        return False
-    _, *window, _ = node.input(1).shape
-    return prod(window) > 1
 
 
 def rebuilt_at_scale(

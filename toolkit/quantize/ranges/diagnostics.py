@@ -9,21 +9,12 @@ import numpy as np
 
 from ...ir import Array
 from .calibration import Calibration
+from .samples_needed import FEW
 
 SHORTEST = 8
 """Length of an axis along which windows may overlap."""
 PROBED, TRIED = 8, 16
 """Rows by which steps between windows are found, and how many of these are compared whole."""
-FEW = 10
-"""Fewer samples do not determine a range: a new one exceeds each end with chance 1 / (n + 1). They
-do not show that a model is good, nor by how much outputs of few numbers vary: a face detector
-calibrated on three images without faces lost up to a third of its metric, a classifier that also
-counts, on four samples, as much. Of 34 networks for sounds, sensors and tables on eight samples,
-eight lost more than 2 % at 20 dB or more."""
-FEW_VECTORS = 100
-"""The same of an autoencoder for vectors, of which a sample shows each number once. With 8 to 32
-spectra of one to three recordings of a machine, 11 of 24 calibrations of one had 20 dB or more on
-these samples, and less than 15 dB on other recordings."""
 
 
 def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:

@@ -86,9 +86,10 @@ def schedule(graph: Graph) -> list[Node]:
         return list(nodes)
     beam = [start]
     for _ in nodes:
-        beam = _next_beam(beam, steps)
-    best = beam[0]
-    return list(nodes) if given.peak <= best.peak else [nodes[i] for i in best.order()]
+        beam = _next_beam(beam, steps, given.peak)
+        if not beam:  # none needs less
+            return list(nodes)
+    return [nodes[i] for i in beam[0].order()]
 
 
 def _least(graph: Graph) -> int:
@@ -110,13 +111,13 @@ def _after(state: _State, i: int, steps: list[_Step]) -> _State:
     return _State(done, tuple(ready), state.alive + grows, peak, state, i)
 
 
-def _next_beam(beam: list[_State], steps: list[_Step]) -> list[_State]:
-    """The best states of one operator more, the best first.
+def _next_beam(beam: list[_State], steps: list[_Step], limit: int) -> list[_State]:
+    """The best states of one operator more whose peak is below the limit, the best first.
 
     Among equals the order whose first operator that differs comes first in the graph.
     """
     following: dict[int, tuple[int, int, int, int, int]] = {}
-    last = _WORST  # no better than the last of the best so far
+    last: tuple[int, ...] = (limit,)  # or no better than the last of the best so far
     for at, state in enumerate(beam):
         rank, done, alive, highest = state.rank, state.done, state.alive, state.peak
         for i, bit, made, grows in state.ready:

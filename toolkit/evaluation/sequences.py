@@ -88,6 +88,7 @@ def _of_calibration(sequences: Quality, steps: Quality) -> Quality:
         relative=sequences.relative,
         rebuilt=sequences.rebuilt,
         varying=sequences.varying,
+        between=sequences.between,
         held_out=False,
         chosen=False,
         sequences=True,

@@ -76,6 +76,7 @@ class Quality:
 
     `sqnr_db`: the least SQNR of each output, by the name of its evaluation point (ranges/
     evaluation_points.py). `varying`: outputs with an SQNR of the variation (outputs/signals.py).
+    `between`: outputs whose SQNR is that of what their numbers differ by (outputs/unlike_parts.py).
     `temperature`: of the softmax with that SQNR, if it is not 1. `answers`: for models that compare
     classes. `masks`, `detections`: the mean intersection over union, and the expected F1 score,
     relative to the float model's, by tensor (outputs/masks.py, outputs/detections.py).
@@ -105,6 +106,7 @@ class Quality:
     leveled: tuple[str, ...] = ()
     relative: tuple[str, ...] = ()
     varying: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
     sequences: bool = False
 
     @staticmethod
@@ -116,15 +118,15 @@ class Quality:
         masks: Mapping[str, float] | None = None,
         detections: Mapping[str, float] | None = None,
     ) -> Quality:
-        levels: dict[str, tuple[float, float]] = {}
+        levels: dict[str, tuple[float, float, bool]] = {}
         signals = score.signal if score.variation is None else score.variation
         for point, signal, noise in zip(points, signals, score.noise, strict=True):
             if point.votes:
                 continue
             db = ratio_db(float(signal), float(noise.sum())) if signal or noise.any() else np.inf
-            found = levels.get(point.tensor, (np.inf, 1.0))
+            found = levels.get(point.tensor, (np.inf, 1.0, False))
             softened = point.temperature if point.axis is not None else 1.0
-            levels[point.tensor] = min(found, (db, softened))
+            levels[point.tensor] = min(found, (db, softened, point.between))
         whole = [signal * p.part for p, signal in zip(points, score.signal, strict=True)]
         varying = [
             p.tensor
@@ -133,11 +135,11 @@ class Quality:
         ]
         known = {name: level for name, level in levels.items() if np.isfinite(level[0])}
         return Quality(
-            {name: round(db, 2) for name, (db, _) in known.items()},
+            {name: round(db, 2) for name, (db, _, _) in known.items()},
             answers,
             score.noise.shape[1],
             held_out,
-            temperature={name: round(t, 2) for name, (_, t) in known.items() if t != 1.0},
+            temperature={name: round(t, 2) for name, (_, t, _) in known.items() if t != 1.0},
             masks={name: round(part, 4) for name, part in (masks or {}).items()},
             detections={name: round(part, 4) for name, part in (detections or {}).items()},
             added=tuple(dict.fromkeys(p.tensor for p in points if p.part < 1.0 and not p.rebuilt)),
@@ -145,6 +147,7 @@ class Quality:
             relative=tuple(dict.fromkeys(p.tensor for p in points if p.least is not None)),
             rebuilt=tuple(dict.fromkeys(p.tensor for p in points if p.rebuilt)),
             varying=tuple(dict.fromkeys(varying)),
+            between=tuple(name for name, (_, _, between) in known.items() if between),
         )
 
     @property
@@ -261,6 +264,7 @@ class Quality:
             several = f" at '{name}' (worst output)" if len(self.sqnr_db) > 1 else ""
             soft = self.temperature.get(name)
             of = " relative to the variation" if name in self.varying else ""
+            of = " of what its numbers differ by" if name in self.between else of
             of = " of what is added to the input" if name in self.added else of
             of = " of the difference from the input" if name in self.rebuilt else of
             level = " relative to each sample's level" if name in self.leveled else ""

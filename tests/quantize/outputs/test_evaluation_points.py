@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -223,6 +225,36 @@ def test_channels_of_unlike_magnitudes_are_evaluated_each(along):
     alike = [x / x.std(axis=tuple({0, 1, 2, 3} - {along}), keepdims=True) for x in maps]
     assert EvaluationPoint("y").fitted(alike) == [EvaluationPoint("y")]
     assert EvaluationPoint("y").fitted(maps[:5]) == [EvaluationPoint("y")]
+
+
+def values(common, count=40, actions=3):
+    """Values of actions, whose mean varies by `common` times as much as they differ."""
+    rng = np.random.default_rng(6)
+    apart = rng.normal(size=(count, actions))
+    apart -= apart.mean(axis=1, keepdims=True)
+    return list(apart / apart.std() + common * rng.normal(size=(count, 1)))
+
+
+def test_numbers_that_rise_and_fall_together_are_evaluated_by_what_they_differ_by_too():
+    point = EvaluationPoint("q")
+    assert point.fitted(values(8.0)) == [point, replace(point, between=True)]
+    of_many = np.array(values(8.0))
+    wanted = of_many - of_many.mean(axis=1, keepdims=True)
+    assert np.array_equal(replace(point, between=True).view(of_many, of_many=True), wanted)
+    assert np.array_equal(replace(point, between=True).view(of_many[3]), wanted[3])
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        pytest.param(values(2.0), id="differ by as much"),
+        pytest.param([x[[0, 0, 0]] for x in values(8.0)], id="one number, repeated"),
+        pytest.param(values(8.0, count=7), id="few samples"),
+        pytest.param(values(8.0, actions=17), id="many numbers"),
+    ],
+)
+def test_other_numbers_are_evaluated_as_they_are(samples):
+    assert EvaluationPoint("q").fitted(samples) == [EvaluationPoint("q")]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ class EvaluationPoint:
     `lowest`: below it values make no difference to a softmax. None is set if `shared`, when
     something else reads the tensor too. `votes` are made of comparisons: what counts of them is
     the class alone. `number`: only this number of the tensor counts, or with `along` this channel
-    of that axis.
+    of that axis. `between`: what its numbers differ by from their mean counts.
 
     `logit`: of a probability of yes or no, the tensor that counts instead if the samples show one
     answer only (`fitted`): such probabilities differ by less than a step of int8. `yes_no`: this is
@@ -103,6 +103,7 @@ class EvaluationPoint:
     votes: bool = False
     number: int | None = None
     along: int | None = None
+    between: bool = False
     logit: str | None = None
     yes_no: bool = False
     raw: int = 0
@@ -133,6 +134,10 @@ class EvaluationPoint:
         elif self.number is not None:
             x = x.reshape(*x.shape[: 1 if of_many else 0], -1)[..., [self.number]]
         y = x.astype(np.float64)
+        if self.between:
+            y = y.reshape(*y.shape[: 1 if of_many else 0], -1)
+            y -= y.mean(axis=-1, keepdims=True)
+            return y
         if self.fill is not None:
             return np.where(y <= MASKED, self.fill, y)
         if self.yes_no:
@@ -150,7 +155,8 @@ class EvaluationPoint:
 
     def fitted(self, samples: Iterable[Array]) -> list[EvaluationPoint]:
         """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
-        samples; of few numbers or channels of unlike magnitudes, each of them.
+        samples; of few numbers or channels of unlike magnitudes, each of them; of few numbers that
+        rise and fall together, what they differ by as well.
 
         A class counts within REACH of the best one. Other samples may have a best one that is lower
         than any here: what is kept reaches below that by ROOM of itself.
@@ -163,8 +169,10 @@ class EvaluationPoint:
         if self.rebuilt:  # the squared differences of all its numbers are summed up
             return [self]
         if self.axis is None:
-            found, along = unlike_parts(self.view(x) for x in samples)
-            return [replace(self, number=i, along=along) for i in found] or [self]
+            parts = unlike_parts(self.view(x) for x in samples)
+            if parts.together:
+                return [self, replace(self, between=True)]
+            return [replace(self, number=i, along=parts.along) for i in parts.each] or [self]
         margins, low, high = list[float](), np.inf, -np.inf
         for x in samples:
             best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
@@ -215,7 +223,9 @@ def fitted(
         if plain and (least := least_of_ratios([s.at_points[at.tensor] for s in samples])):
             found.append(replace(at, least=least))
             continue
-        found += [replace(fit, follows=followed_input(fit, samples, inputs)) for fit in fits]
+        fits = [replace(fit, follows=followed_input(fit, samples, inputs)) for fit in fits]
+        # What a series has in common is its level then, which errors are relative to.
+        found += [fit for fit in fits if not (fit.between and fits[0].follows)]
     return found
 
 

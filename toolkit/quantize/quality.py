@@ -72,7 +72,7 @@ def level_of(
 @dataclass(frozen=True)
 class Quality:
     """The figures of a quantization, on `samples`: of the `calibration` (a number of samples) that
-    ranges come from, or others (0).
+    ranges come from, or others (0; also without ranges, in float32).
 
     `sqnr_db`: the least SQNR of each output, by the name of its evaluation point (ranges/
     evaluation_points.py). `varying`: outputs with an SQNR of the variation (outputs/signals.py).

@@ -244,6 +244,14 @@ def test_numbers_that_rise_and_fall_together_are_evaluated_by_what_they_differ_b
     assert np.array_equal(replace(point, between=True).view(of_many[3]), wanted[3])
 
 
+def test_numbers_that_a_mask_lowers_do_not_differ_from_others():
+    masked = np.array(values(8.0))
+    masked[::2, 1] = -1e9
+    found = replace(EvaluationPoint("q"), fill=0.5, between=True).view(masked, of_many=True)
+    filled = np.where(masked < -1e6, 0.5, masked)
+    assert np.array_equal(found, filled - filled.mean(axis=1, keepdims=True))
+
+
 @pytest.mark.parametrize(
     "samples",
     [

@@ -134,12 +134,11 @@ class EvaluationPoint:
         elif self.number is not None:
             x = x.reshape(*x.shape[: 1 if of_many else 0], -1)[..., [self.number]]
         y = x.astype(np.float64)
+        if self.fill is not None:
+            y = np.where(y <= MASKED, self.fill, y)
         if self.between:
             y = y.reshape(*y.shape[: 1 if of_many else 0], -1)
             y -= y.mean(axis=-1, keepdims=True)
-            return y
-        if self.fill is not None:
-            return np.where(y <= MASKED, self.fill, y)
         if self.yes_no:
             y = 1 / (1 + np.exp(-_limited(y) / self.temperature))
         if self.empty:

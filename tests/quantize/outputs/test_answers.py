@@ -73,6 +73,15 @@ def test_other_vectors_name_none(g, count, scale, offset):
     assert compared(g.output(linear(g, x, count, scale, "y", offset))).compared == []
 
 
+@pytest.mark.parametrize(("scale", "certain", "counted"), [(0.6, 0.45, True), (0.3, 0.25, False)])
+def test_a_weak_classifier_names_classes_too(g, scale, certain, counted):
+    net = prepare(g.output(linear(g, g.input("x", 1, 8), 10, scale, "y")))
+    known = calibrate(net, feeds())
+    likely = softmax(np.concatenate([s.at_points["y"] for s in known.kept]), axis=1)
+    assert likely.max(axis=1).mean() == pytest.approx(certain, abs=0.05)
+    assert bool(Answers(net, known.points, known.kept).compared) == counted
+
+
 def test_numbers_that_rise_together_are_a_forecast(g):
     """The largest of the next three years is no answer."""
     x = g.input("x", 1, 8)

@@ -82,6 +82,24 @@ def test_a_weak_classifier_names_classes_too(g, scale, certain, counted):
     assert bool(Answers(net, known.points, known.kept).compared) == counted
 
 
+def test_logits_that_are_joined_name_classes_each(g):
+    """Two classifiers and an embedding; the first one's logits are scaled."""
+    x = g.input("x", 1, 8)
+    first = g.emit("Mul", linear(g, x, 5, 3.0, "first"), g.const(0.5), name="scaled", **NONE)
+    heads = linear(g, x, 4, 0.05, "embedding"), linear(g, x, 3, 3.0, "second")
+    y = g.emit("Concat", first, *heads, axis=1, name="y")
+    found = compared(g.output(y))
+    assert [(c.tensor, c.axis, c.part) for c in found.compared] == [
+        ("y", -1, (0, 5)),
+        ("y", -1, (9, 12)),
+    ]
+    truth = [s.at_points for s in found.kept]
+    got = np.stack([t["y"] for t in truth])
+    got[:5, 0, 9:] = got[:5, 0, [10, 11, 9]]  # the second answer on five samples
+    got[:, 0, 5:9] *= -1  # no answer at all
+    assert found.loss(found.rows(truth, {"y": got})).changed == pytest.approx(2.5 / len(truth))
+
+
 def test_numbers_that_rise_together_are_a_forecast(g):
     """The largest of the next three years is no answer."""
     x = g.input("x", 1, 8)

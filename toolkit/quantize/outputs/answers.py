@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ...format.schema import BinaryFn, ReduceFn
 from ...ir import Array, Graph, Node, Value
-from ...ops import computes, definition
+from ...ops import computes, definition, is_a
+from ...ops.move.concat import Concat
 from ...ops.norm.softmax import compares_classes
 from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY
@@ -73,12 +74,14 @@ class AnswerLoss:
 @dataclass(frozen=True)
 class Compared:
     """A tensor whose largest number along `axis` is the answer, or for `yes_no` the probability of
-    yes. Of a quantized model `made` is compared."""
+    yes. Of a quantized model `made` is compared. `part`: only numbers from the first to before the
+    second along the axis, the last one, are."""
 
     tensor: str
     made: str
     axis: int
     yes_no: bool = False
+    part: tuple[int, int] | None = None
 
     @property
     def axis_of_many(self) -> int:
@@ -87,6 +90,8 @@ class Compared:
 
     def logits(self, x: Array) -> Array:
         """What is compared along the axis, of one sample or several."""
+        if self.part is not None:
+            return x[..., slice(*self.part)]
         if not self.yes_no:
             return x
         yes = np.clip(x.astype(np.float64).ravel(), 1 - SUREST, SUREST)
@@ -114,8 +119,8 @@ class Answers:
         }
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
-        plain = {p.tensor for p in points if p.axis is None and p.number is None} - axes.keys()
-        self.compared += _outputs(graph, plain, kept)
+        plain = {p.tensor: p.number is None for p in points if p.axis is None}
+        self.compared += _outputs(graph, {t: plain[t] for t in plain.keys() - axes.keys()}, kept)
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 
     def rows(
@@ -149,36 +154,43 @@ class Answers:
 
 
 def _outputs(
-    graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]
+    graph: Graph, tensors: Mapping[str, bool], kept: Sequence[KeptSample]
 ) -> Iterator[Compared]:
-    """The outputs that look like logits, or like the probability of yes.
+    """The outputs among the `tensors` that look like logits, or like the probability of yes; only
+    by parts of it if its numbers are too unlike to be compared (False).
 
-    Logits are vectors, or the channels of a larger output, that weights make, masked or not. Half
-    of their numbers are the largest on some sample, they do not rise and fall together, and they
-    are not the corners of a box. The probability of yes is a number that a sigmoid makes. The
-    answers have come CERTAIN of the way from chance to certainty, on average.
+    Logits are vectors, parts of one, or the channels of a larger output, that weights make, masked
+    or not. Half of their numbers are the largest on some sample, they do not rise and fall
+    together, and they are not the corners of a box. The probability of yes is a number that a
+    sigmoid makes. The answers have come CERTAIN of the way from chance to certainty, on average.
     """
     made_by, masks = graph.producers(), masking(graph)
     outputs = list(dict.fromkeys(p.value for p in graph.outputs))
     for v in outputs:
         if v.name not in tensors or not kept:
             continue
-        found = _kind_of(v, made_by, masks)
-        if found is None or _in_places(v, found, outputs):
-            continue
-        each = [found.rows(found.logits(s.at_points[v.name]), SOME_ROWS) for s in kept]
-        rows = np.concatenate(each)
-        rows = np.where(rows > MASKED, rows, rows.min(initial=np.inf, where=rows > MASKED))
-        together = rows.mean(axis=1).std() > TOGETHER * rows.std(axis=1).mean()
-        if not found.yes_no and (together or _are_corners(rows)):
-            continue
-        count = rows.shape[1]
-        seen = len(set(rows.argmax(axis=1).tolist()))
-        certain = float(shares(rows.astype(np.float64), 1).max(axis=1).mean())
-        part = YES_CERTAIN if found.yes_no else CERTAIN
-        enough = part + (1 - part) / count if len(each[0]) == 1 else ROWS_CERTAIN
-        if seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= enough:
-            yield found
+        whole = _kind_of(v, made_by, masks) if tensors[v.name] else None
+        for found in [whole] if whole is not None else _joined(v, made_by, masks):
+            if _in_places(v, found, outputs):
+                continue
+            each = [found.rows(found.logits(s.at_points[v.name]), SOME_ROWS) for s in kept]
+            if _are_answers(each, found.yes_no):
+                yield found
+
+
+def _are_answers(each: Sequence[Array], yes_no: bool) -> bool:
+    """Whether the rows of samples look like logits, or like those of yes and no."""
+    rows = np.concatenate(each)
+    rows = np.where(rows > MASKED, rows, rows.min(initial=np.inf, where=rows > MASKED))
+    together = rows.mean(axis=1).std() > TOGETHER * rows.std(axis=1).mean()
+    if not yes_no and (together or _are_corners(rows)):
+        return False
+    count = rows.shape[1]
+    seen = len(set(rows.argmax(axis=1).tolist()))
+    certain = float(shares(rows.astype(np.float64), 1).max(axis=1).mean())
+    part = YES_CERTAIN if yes_no else CERTAIN
+    enough = part + (1 - part) / count if len(each[0]) == 1 else ROWS_CERTAIN
+    return seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= enough
 
 
 def _kind_of(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -> Compared | None:
@@ -193,6 +205,31 @@ def _kind_of(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -
         return None
     axis = v.shape.index(count) if count in v.shape else axis_behind(v, made_by)
     return None if axis is None or v.shape[axis] < 2 else Compared(v.name, v.name, axis)
+
+
+def _joined(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -> list[Compared]:
+    """The vectors that are joined to the vector `v` and may be logits, scaled or not."""
+    node = made_by.get(v)
+    if node is None or not is_a(node, Concat) or v.shape[-1] != v.type.size:
+        return []
+    found, first = list[Compared](), 0
+    for x in node.dynamic_inputs:
+        kind = _kind_of(_before_scale(x, made_by), made_by, masks)
+        end = first + x.type.size
+        if kind is not None and not kind.yes_no:
+            found.append(Compared(v.name, v.name, -1, part=(first, end)))
+        first = end
+    return found if first == v.type.size else []
+
+
+def _before_scale(v: Value, made_by: Mapping[Value, Node]) -> Value:
+    """What is multiplied by a constant number to make `v`, if that is how it is made."""
+    node = maker_of(v, made_by)
+    if node is None or not computes(node, BinaryFn.Mul, BinaryFn.Div):
+        return v
+    constants = [x for x in node.inputs if x is not None and x.const is not None]
+    single = len(node.dynamic_inputs) == 1 and all(x.type.size == 1 for x in constants)
+    return node.dynamic_inputs[0] if single else v
 
 
 def _are_corners(rows: Array) -> bool:

@@ -119,8 +119,8 @@ class Answers:
         }
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
-        plain = {p.tensor: p.number is None for p in points if p.axis is None}
-        self.compared += _outputs(graph, {t: plain[t] for t in plain.keys() - axes.keys()}, kept)
+        plain = [p for p in points if p.axis is None and p.tensor not in axes]
+        self.compared += _outputs(graph, {p.tensor: p.number is None for p in plain}, kept)
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 
     def rows(
@@ -156,8 +156,8 @@ class Answers:
 def _outputs(
     graph: Graph, tensors: Mapping[str, bool], kept: Sequence[KeptSample]
 ) -> Iterator[Compared]:
-    """The outputs among the `tensors` that look like logits, or like the probability of yes; only
-    by parts of it if its numbers are too unlike to be compared (False).
+    """The outputs among the `tensors` that look like logits, or like the probability of yes. One
+    whose numbers are too unlike to be compared (False) only has parts that do.
 
     Logits are vectors, parts of one, or the channels of a larger output, that weights make, masked
     or not. Half of their numbers are the largest on some sample, they do not rise and fall

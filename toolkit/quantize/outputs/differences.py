@@ -89,7 +89,7 @@ def rebuilt_at_scale(
     """
     sizes = {size for size, names in inputs_by_size(graph).items() if port.name in names}
     alike = [p for p in graph.outputs if p.value.dtype == FLOAT and prod(p.shape) in sizes]
-    passed = _past_weights(graph, port.value)
+    passed = past_weights(graph, port.value)
     outputs = [p for p in alike if p.value not in passed]
     if not outputs or not samples:
         return None
@@ -112,9 +112,9 @@ def rebuilt_at_scale(
     return None
 
 
-def _past_weights(graph: Graph, given: Value) -> set[Value]:
-    """The tensors that `given` reaches past all layers with weights."""
-    reached = {given}
+def past_weights(graph: Graph, *given: Value) -> set[Value]:
+    """The tensors that those `given` reach past all layers with weights."""
+    reached = set(given)
     for node in graph.nodes:
         if definition(node.op).weight is None and not reached.isdisjoint(node.dynamic_inputs):
             reached.update(node.outputs)

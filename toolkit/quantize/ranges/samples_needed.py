@@ -8,6 +8,7 @@ from math import prod
 from ...ir import Graph, Node, Shape
 from ...numerics import FLOAT
 from ...ops import definition
+from ..outputs.differences import past_weights
 
 FEW = 10
 """Fewer samples do not determine a range: a new one exceeds each end with chance 1 / (n + 1). They
@@ -34,15 +35,11 @@ def samples_needed(graph: Graph, rebuilt: Collection[str]) -> int:
                 node = made_by.get(node.dynamic_inputs[0]) if node.dynamic_inputs else None
             if node is None or _is_row(node.output.shape):
                 return FEW_REBUILT
-    reached = {p.value for p in graph.inputs if p.value.dtype == FLOAT and _is_row(p.shape)}
-    for node in graph.nodes:
-        if reached.isdisjoint(node.dynamic_inputs):
-            continue
-        if definition(node.op).weight is None:
-            reached.update(node.outputs)
-        elif _is_row(node.input(0).shape):
-            return FEW_ROWS
-    return FEW
+    rows = [p.value for p in graph.inputs if p.value.dtype == FLOAT and _is_row(p.shape)]
+    reached = past_weights(graph, *rows)
+    layers = [n for n in graph.nodes if definition(n.op).weight is not None]
+    reads = (not reached.isdisjoint(n.dynamic_inputs) and _is_row(n.input(0).shape) for n in layers)
+    return FEW_ROWS if any(reads) else FEW
 
 
 def _is_row(shape: Shape) -> bool:

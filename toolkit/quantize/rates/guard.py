@@ -34,7 +34,8 @@ class Loss:
     def of(evaluator: Evaluator) -> Loss:
         score, base = evaluator.score(evaluator.base), evaluator.base
         trials, spare = evaluator.trials, float("inf")
-        classes = {of.tensor for of in evaluator.figures.answers.compared}
+        compared = evaluator.figures.answers.compared
+        classes = {of.tensor for of in compared if of.part is None}
         points = zip(trials.points, trials.truth, trials.weights, score.noise, strict=True)
         for point, truth, weights, noise in points:
             if point.votes:

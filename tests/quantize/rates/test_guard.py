@@ -10,12 +10,19 @@ from edgekit.toolkit.quantize.outputs.evaluation_points import EvaluationPoint
 from edgekit.toolkit.quantize.rates.guard import CLASSES_DB, VALUES_DB, Loss
 
 
-@pytest.mark.parametrize("compared", [True, False])
-def test_logits_are_classes_though_no_softmax_follows(compared):
+@pytest.mark.parametrize(
+    ("of", "compared"),
+    [
+        ([Compared("y", "y", 0)], True),
+        ([], False),
+        ([Compared("y", "y", -1, part=(0, 2))], False),  # joined to other numbers
+    ],
+)
+def test_logits_are_classes_though_no_softmax_follows(of, compared):
     """A twentieth of what they are is noise; of numbers that tell no classes, of how they vary."""
     truth = np.random.default_rng(0).normal(3, 1, (64, 4))
     noise = np.full((1, 64), float(np.sum(np.square(truth))) / 64 / 400)
-    answers = SimpleNamespace(compared=[Compared("y", "y", 0)] if compared else [])
+    answers = SimpleNamespace(compared=of)
     evaluator = SimpleNamespace(
         base=None,
         score=lambda _: SimpleNamespace(noise=noise),

@@ -11,6 +11,7 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.quantize.ranges import range_search, room
 from edgekit.toolkit.quantize.ranges.range_search import fixed_ranges
@@ -35,6 +36,19 @@ def test_fast_takes_the_ranges_of_all_samples_and_judges_few(net):
     assert done.ranges == fixed_ranges(done.calibration, "minmax")
     assert not done.plan.has_rounded and not done.held_out
     assert done.trials < 12 < quantize_model(net, samples()).trials
+
+
+@pytest.mark.parametrize("least", [-3, -12])
+def test_fast_equalizes_only_where_int8_has_less_than_26_db(g, least):
+    sizes = np.exp2(np.linspace(0, least, 8))
+    made = g.conv(g.input("x", 1, 6, 6, 3), 8, act_min=0.0)
+    graph = g.output(g.conv(made, 4, kernel=1))
+    for node, by in zip(graph.nodes, (sizes.reshape(-1, 1, 1, 1), 1 / sizes), strict=True):
+        node.inputs[1] = constant((node.input(1).const * by).astype(np.float32), "w")
+    fast = quantize_model(graph, samples(), effort="fast")
+    assert fast.sqnr_db > 26
+    assert bool(fast.exponents) == (least == -12)
+    assert quantize_model(graph, samples(), rounding="nearest").exponents
 
 
 def test_fast_does_what_is_asked_for_by_name(net):

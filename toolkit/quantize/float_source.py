@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from ..ir import Graph
@@ -13,8 +13,9 @@ from .equalization.cross_layer import Causes, Exponents, equalized, find_exponen
 from .equalization.groups import names_outside
 from .ranges.calibration import Calibration, calibrate
 from .ranges.range_search import fixed_ranges
-from .scheme.options import Options, Range
+from .scheme.options import Options, Range, Ranges
 from .scheme.plan import Plan
+from .scheme.qparams import activation_params
 from .weights.weight_quantizer import WeightFormat
 
 SPARE = 64
@@ -48,7 +49,7 @@ class FloatSource:
 
     def equalized(
         self,
-        causes: Causes,
+        causes: Causes | None,
         forms: Mapping[str, WeightFormat],
         progress: Progress | None,
         histograms: bool,
@@ -66,16 +67,25 @@ class FloatSource:
         )
 
     def absorbed(
-        self, may_gain: Callable[[Set[str]], bool], progress: Progress | None, histograms: bool
+        self,
+        ranges: Ranges,
+        causes: Causes,
+        gain_db: float,
+        progress: Progress | None,
+        histograms: bool,
     ) -> FloatSource | None:
         """The source with biases moved past ReLUs; None if no range becomes narrower, or if the
-        outputs cannot gain by the tensors whose ranges do, which `may_gain` tells."""
+        tensors whose `ranges` do cause too little noise for a gain of `gain_db`, as `causes`
+        tells."""
         assert self.channels is not None
         shifts = find_shifts(self.floats, self.channels.extremes(self.exponents))
         if not shifts:
             return None
         same = names_outside(self.floats, find_absorption_groups(self.floats), shifts)
-        if not may_gain({v.name for v in self.floats.values()} - same):
+        shifted = {v.name for v in self.floats.values()} - same
+        rounded = {n: activation_params(*r) for n, r in ranges.items() if n in shifted}
+        least = 1 - 10 ** (-gain_db / 10)
+        if not causes([(rounded, lambda share: share > least)])[0]:
             return None
         lower = absorbed(self.floats, shifts)
         return self._changed(lower, same, self.exponents, shifts, progress, histograms)

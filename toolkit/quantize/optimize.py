@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -25,14 +25,13 @@ from .ranges.room import find_room
 from .ranges.sample_outliers import without_outliers
 from .reconstruction.judged_by_halves import best_by_halves
 from .reconstruction.layer_rounding import round_weights
-from .request import QuantizeOptions
+from .request import FEW_SAMPLES, QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
 from .scheme.front_end import bands, feature_scaler, front_end
 from .scheme.macs import macs_of
 from .scheme.narrow_layers import choose_narrow_layers
 from .scheme.options import Options, Ranges, RoundedWeights
-from .scheme.qparams import activation_params
 from .weights.weight_quantizer import WeightFormat
 
 SCALES_GAIN_DB = 0.1
@@ -150,30 +149,24 @@ class _Quantization:
 
     def equalize(self) -> None:
         """Equalize channels if the outputs gain."""
-        if self._changes_channels:
+        if self._changes_channels and not self._suffices:
             if self.source.channels is None:
                 inputs, absorbs = self._inputs(), self.request.absorbs
                 channels = ChannelStatistics.of(self.source.floats, inputs, absorbs)
                 self.source = replace(self.source, channels=channels)
-            forms, histograms = self._forms(), self.request.histograms
-            found = self.source.equalized(self._shares(), forms, self.progress, histograms)
-            self._prefer(found, EQUALIZE_GAIN_DB)
+            causes = None if self.request.is_first_look else self._shares()
+            how = causes, self._forms(), self.progress, self.request.histograms
+            self._prefer(self.source.equalized(*how), EQUALIZE_GAIN_DB)
 
     def absorb_biases(self) -> None:
         """Absorb biases if the outputs gain."""
         if self._changes_channels and self.request.absorbs:
-            found = self.source.absorbed(self._may_gain, self.progress, self.request.histograms)
-            self._prefer(found, ABSORB_GAIN_DB)
-
-    def _may_gain(self, names: Set[str]) -> bool:
-        """Whether rounding of these tensors causes enough noise for the gain that absorption
-        needs."""
-        rounded = {n: activation_params(*r) for n, r in self.ranges.items() if n in names}
-        least = 1 - 10 ** (-ABSORB_GAIN_DB / 10)
-        return self._shares()([(rounded, lambda share: share > least)])[0]
+            needed = self.ranges, self._shares(), ABSORB_GAIN_DB
+            how = *needed, self.progress, self.request.histograms
+            self._prefer(self.source.absorbed(*how), ABSORB_GAIN_DB)
 
     def _shares(self) -> NoiseShares:
-        return NoiseShares(self.source.floats, self.trials, self.score, self.request.looked_at)
+        return NoiseShares(self.source.floats, self.trials, self.score, FEW_SAMPLES)
 
     @property
     def _changes_channels(self) -> bool:
@@ -204,7 +197,8 @@ class _Quantization:
         samples that determined them, and would remove the margin."""
         scaled = replace(self.options, search_scales=True)
         if not self.request.searches or self.has_room:
-            self._consider(scaled, SCALES_GAIN_DB)
+            if not self.request.is_first_look:
+                self._consider(scaled, SCALES_GAIN_DB)
             return
         known, times = self.source.calibration, self.request.trials
         start = self.plan, known, self.trials, self.score, macs_of(self.source.floats)
@@ -241,7 +235,7 @@ class _Quantization:
 
     def choose_options(self) -> None:
         """Steps that change more than ranges; each is measured."""
-        if self.kept:
+        if self.kept or self._suffices:
             return
         self._consider_wider(detection_head(self.plan.graph))
         loss = self._loss()
@@ -271,6 +265,12 @@ class _Quantization:
         for options, margin in ((wide, WIDE_HEAD_GAIN_DB), (kept, FLOAT_HEAD_GAIN_DB)):
             for ranges in starts:
                 self._consider(options, margin, ranges)
+
+    @property
+    def _suffices(self) -> bool:
+        """Whether a first look is good enough as it is: other steps hardly gain then."""
+        looks = self.request.is_first_look and self.request.form.bits == 8
+        return looks and self._loss() <= SEARCHED_LOSS
 
     def _loss(self) -> float:
         return Quality.of(self.score, self.trials.points).loss()

@@ -16,6 +16,8 @@ from .weights.weight_quantizer import WeightFormat
 
 FAST_SAMPLES = 32
 FEW_SAMPLES = 4
+"""Samples on which the noise of single tensors is measured, to select what is equalized or
+absorbed."""
 BEST_TRIALS = 4
 
 
@@ -74,7 +76,8 @@ class QuantizeOptions(NumericOptions):
     """The options for each step of a quantization.
 
     Effort "fast" does not search: `auto` means min-max ranges and nearest 8-bit weights, evaluated
-    on fewer samples; biases are not absorbed. "best" searches longer and tries every rounding
+    on fewer samples; biases are not absorbed, and channels not equalized where int8 has 26 dB
+    without. "best" searches longer and tries every rounding
     method for `auto`.
 
     `plain`: for a configuration that is mostly int16. Channels are neither equalized nor shifted,
@@ -106,7 +109,12 @@ class QuantizeOptions(NumericOptions):
     @property
     def searches(self) -> bool:
         """Whether ranges are searched tensor by tensor."""
-        return self.observer == "auto" and self.effort != "fast"
+        return self.observer == "auto" and not self.is_first_look
+
+    @property
+    def is_first_look(self) -> bool:
+        """Whether little is tried, and only where int8 as it is has less than 26 dB."""
+        return self.effort == "fast"
 
     @property
     def changes_channels(self) -> bool:
@@ -116,7 +124,7 @@ class QuantizeOptions(NumericOptions):
     @property
     def absorbs(self) -> bool:
         """Whether biases may be absorbed: few samples do not show the minima of channels."""
-        return self.effort != "fast"
+        return not self.is_first_look
 
     @property
     def first_observer(self) -> str:
@@ -136,12 +144,7 @@ class QuantizeOptions(NumericOptions):
     @property
     def kept(self) -> int:
         """Maximum number of samples for the evaluation of candidates."""
-        return FAST_SAMPLES if self.effort == "fast" else KEPT_SAMPLES
-
-    @property
-    def looked_at(self) -> int:
-        """Maximum number of samples for selecting the groups of an equalization."""
-        return FEW_SAMPLES // 2 if self.effort == "fast" else FEW_SAMPLES
+        return FAST_SAMPLES if self.is_first_look else KEPT_SAMPLES
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -153,7 +156,7 @@ class QuantizeOptions(NumericOptions):
     @property
     def may_round(self) -> bool:
         """Whether weights other than the nearest are allowed."""
-        plain = self.plain or self.effort == "fast"
+        plain = self.plain or self.is_first_look
         if plain and self.rounding == "auto" and self.form.bits == 8:
             return False
         return self.rounding != "nearest"

@@ -9,7 +9,7 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import Port
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
 from edgekit.toolkit.quantize.equalization.channel_statistics import ChannelStatistics
-from edgekit.toolkit.quantize.equalization.cross_layer import equalized
+from edgekit.toolkit.quantize.equalization.cross_layer import equalized, find_exponents
 from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups
 from edgekit.toolkit.quantize.equalization.noise_estimate import noise_estimates
 from edgekit.toolkit.quantize.scheme.options import Options
@@ -169,6 +169,17 @@ def test_small_channels_of_a_hardswish_get_steps_of_their_own(swish):
     assert noise(done.graph, swish) < noise(plain, swish) / 4
     tables = [n for n in done.graph.nodes if n.op == "Lut" and len(n.inputs) == 3]
     assert tables and all(1 < len(n.input(1).const) <= 8 for n in tables)
+
+
+@pytest.mark.parametrize("outputs", [4, 4096])
+def test_without_a_measurement_all_tables_are_made_that_may_be_worth_it(g, outputs):
+    """To few weights tables are a lot: these are worth it if they make all the noise."""
+    graph = block(g, outputs)
+    channels = ChannelStatistics.of(graph, samples(1, 8, 8, 3))
+    how = graph, channels.groups, channels.ranges()
+    none, every = (find_exponents(*how, lambda tests, to=to: [to] * len(tests)) for to in (0, 1))
+    assert find_exponents(*how, None) == every
+    assert none.keys() < every.keys()
 
 
 def test_scaled_tables_run_on_int16_and_in_float(swish):

@@ -72,7 +72,7 @@ def find_exponents(
     graph: Graph,
     groups: Sequence[EqualizationGroup],
     sizes: Mapping[str, ChannelRanges],
-    causes: Causes,
+    causes: Causes | None,
     forms: Mapping[str, WeightFormat] | None = None,
 ) -> Exponents:
     """The exponents of each of the graph's `groups` with the least estimated noise
@@ -80,7 +80,7 @@ def find_exponents(
     that will not have 8 bits, by their node's output.
 
     Excluded are groups that gain nothing; and groups that need tables, if the outputs gain little,
-    which `causes` measures.
+    which `causes` measures. Without it all of those are worth it that the estimate says may be.
     """
     candidates = [
         _Candidate.best(group, estimate, sizes)
@@ -101,8 +101,9 @@ def find_exponents(
         for o in chosen
         if o.group.name in wanted and o.before - o.after >= UNLIKELY * wanted[o.group.name] * total
     ]
-    tests = causes([(_roundings(o.group, sizes), partial(is_worth, o)) for o in likely])
-    worth = {o.group.name for o, passed in zip(likely, tests, strict=True) if passed}
+    tests = [(_roundings(o.group, sizes), partial(is_worth, o)) for o in likely]
+    passed = causes(tests) if causes is not None else [True] * len(likely)
+    worth = {o.group.name for o, passes in zip(likely, passed, strict=True) if passes}
     return {
         o.group.name: tuple(int(e) for e in o.exponents)
         for o in chosen

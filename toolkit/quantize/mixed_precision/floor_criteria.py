@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..budget import Budget
 from ..quality import Quality
@@ -52,14 +53,16 @@ class FloorCriteria(Criteria):
     """
 
     def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
-        self.strict = strict
-        base = evaluator.base
-        size = evaluator.size(base)
-        self.file, self.arena, self.work = growth.limits(
-            size.storage, size.memory, evaluator.work(base)
-        )
+        self.strict, self._growth = strict, growth
         super().__init__(Budget(), evaluator)
         self.by_worst = True
+
+    @cached_property
+    def _limits(self) -> tuple[int, int, int]:
+        """Bytes of the file and the arena, and work; known once asked: that takes a file."""
+        base = self.evaluator.base
+        size = self.evaluator.size(base)
+        return self._growth.limits(size.storage, size.memory, self.evaluator.work(base))
 
     def _fits(self, assignment: PrecisionAssignment) -> bool:
         if not self.evaluator.is_float(assignment):
@@ -72,14 +75,14 @@ class FloorCriteria(Criteria):
         return self._affords(configuration.assignment)
 
     def _affords(self, assignment: PrecisionAssignment) -> bool:
-        return self.evaluator.work(assignment) <= self.work
+        return self.evaluator.work(assignment) <= self._limits[2]
 
     def within(self, assignment: PrecisionAssignment) -> bool:
         """Whether it keeps every limit."""
         if not self._affords(assignment):  # before a file is made
             return False
         file, arena, _ = self.evaluator.size(assignment)
-        return file <= self.file and arena <= self.arena
+        return file <= self._limits[0] and arena <= self._limits[1]
 
     def loss(self, configuration: Configuration) -> float:
         self.remember(configuration)

@@ -82,6 +82,13 @@ def test_a_weak_classifier_names_classes_too(g, scale, certain, counted):
     assert bool(Answers(net, known.points, known.kept).compared) == counted
 
 
+def test_an_output_that_an_arg_max_compares_names_classes(g):
+    """As certain or not: it says itself that it does."""
+    y = linear(g, g.input("x", 1, 8), 5, 0.05, "y")
+    net = g.output(y, g.emit("ArgMax", y, axis=1, keepdims=0, select_last_index=0))
+    assert [(c.tensor, c.made, c.axis) for c in compared(net).compared] == [("y", "y", 1)]
+
+
 def test_logits_that_are_joined_name_classes_each(g):
     """Two classifiers and an embedding; the first one's logits are scaled."""
     x = g.input("x", 1, 8)

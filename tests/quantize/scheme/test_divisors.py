@@ -47,6 +47,24 @@ standardized (float[1,{STEPS}] x) => (float[1,{AHEAD}] y) {{
 RESTORED = "e = Mul (d, deviation)\n y = Add (mean, e)"
 
 
+CLASSES = 8
+SHARES = f"""
+<ir_version: 8, opset_import: ["" : 17]>
+shares (float[1,{UNITS}] x) => (float[1,{CLASSES}] y, int64[1] label) {{
+  a = MatMul (x, w)
+  b = Add (a, offset)
+  c = Sigmoid (b)
+  d = ReduceSum <keepdims = 1> (c, axis)
+  any = Cast <to = 9> (d)
+  none = Not (any)
+  more = Cast <to = 1> (none)
+  e = Add (d, more)
+  y = Div (c, e)
+  label = ArgMax <axis = 1, keepdims = 0> (y)
+}}
+"""
+"""Classifiers of one class against the others, as scikit-learn combines them."""
+
 MANY = 40
 IN_UNITS = f"""
 <ir_version: 8, opset_import: ["" : 17]>
@@ -99,6 +117,31 @@ def test_small_series_are_as_accurate_as_large_ones(text, tmp_path):
     assert np.median(errors) < 0.02
     assert np.median(small) < 0.02
     assert np.sqrt(np.mean(np.square(small))) < 0.08
+
+
+def test_shares_of_a_small_sum_are_as_accurate_as_others(tmp_path):
+    """Calibrated on samples that a class is sure of; others have probabilities below a step."""
+    proto, rng = onnx.parser.parse_model(SHARES), np.random.default_rng(4)
+    middles = rng.normal(size=(CLASSES, UNITS)).astype(np.float32)
+    for name, array in (
+        ("w", middles.T),
+        ("offset", np.full(CLASSES, -12, np.float32)),
+        ("axis", np.array([1])),
+    ):
+        proto.graph.initializer.append(numpy_helper.from_array(array, name))
+    onnx.save(proto, tmp_path / "m.onnx")
+    sure = np.r_[rng.uniform(0.6, 1.2, 100), rng.uniform(0, 0.8, 400)][:, None]
+    x = sure * middles[rng.integers(0, CLASSES, 500)] + 0.3 * rng.normal(size=(500, UNITS))
+    x = x.astype(np.float32)
+    edgekit.quantize(tmp_path / "m.onnx", [{"x": r[None]} for r in x[:100]], tmp_path / "m.edge")
+    floats = onnxruntime.InferenceSession(proto.SerializeToString())
+    session = edgekit.Session(tmp_path / "m.edge")
+    truth = [floats.run(None, {"x": r[None]}) for r in x[100:]]
+    got = [session.run({"x": r[None]}) for r in x[100:]]
+    same = [t[1] == g["label"] for t, g in zip(truth, got, strict=True)]
+    off = [np.abs(t[0] - g["y"]).max() for t, g in zip(truth, got, strict=True)]
+    assert np.mean(same) > 0.97
+    assert np.percentile(off, 95) < 0.1
 
 
 def test_numbers_in_different_units_are_as_accurate_as_each_other(tmp_path):

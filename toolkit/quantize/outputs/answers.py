@@ -19,6 +19,7 @@ from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition, is_a
 from ...ops.move.concat import Concat
 from ...ops.norm.softmax import compares_classes
+from ...ops.reduction.arg_max import ARG_MAX
 from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.masked_outputs import masking
@@ -118,6 +119,7 @@ class Answers:
             if compares_classes(n)
         }
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
+        axes |= _compared_outputs(graph, {p.tensor for p in points if p.number is None})
         self.compared = [Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = [p for p in points if p.axis is None and p.tensor not in axes]
         self.compared += _outputs(graph, {p.tensor: p.number is None for p in plain}, kept)
@@ -151,6 +153,13 @@ class Answers:
         if not np.isnan(leads + errors).any():  # as many errors are for the best class as against
             chance = float(np.mean(errors[:, None] >= leads)) / 2
         return AnswerLoss(changed, tied, expected, chance)
+
+
+def _compared_outputs(graph: Graph, tensors: Collection[str]) -> dict[str, int]:
+    """The axis along which an ArgMax compares an output, of those among the `tensors`."""
+    outputs = graph.output_values()
+    compared = [n for n in graph.nodes if n.op == ARG_MAX.name and n.input(0) in outputs]
+    return {n.input(0).name: n.attrs["axis"] for n in compared if n.input(0).name in tensors}
 
 
 def _outputs(

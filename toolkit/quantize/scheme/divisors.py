@@ -3,6 +3,7 @@
 What is too coarse for a divisor is too coarse for what computes it: the root of a variance on int8
 is no finer than that. Nor is it fine enough for the input that is divided, or for an output that is
 multiplied by the divisor again (RevIN, Kim et al. 2022): small series would have no steps there.
+Probabilities that their own sum divides may all be small, too.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...format.schema import BinaryFn
+from ...format.schema import BinaryFn, ReduceFn, UnaryFn
 from ...ir import Graph, Node, Value
 from ...numerics import IN_INTEGERS, Precision
 from ...ops import computes, definition
 from .detection_head import behind_weights
+from .moves import maker_of
 from .options import Range, Ranges
 from .quantizable_groups import QuantizableGroup
 
@@ -26,6 +28,8 @@ tensor, is not restored in float32: it would cost as much as the layers before."
 MAX_RATIO = 4
 """Of the largest scale to the smallest, for it to be fine enough on int8."""
 _SUMS = (BinaryFn.Add, BinaryFn.Sub)
+_POSITIVE = (UnaryFn.Sigmoid, UnaryFn.Exp)
+_TOTALS = (ReduceFn.Sum, ReduceFn.Mean, ReduceFn.L1)
 
 Refused = dict[tuple[Node, Precision], str]
 
@@ -84,6 +88,36 @@ def restored_outputs(graph: Graph, ranges: Ranges) -> Refused:
         for node in (*_beside(output.scale, graph), *output.nodes):
             found.update({(node, p): why for p in IN_INTEGERS})
     return found
+
+
+def shares_of_sums(graph: Graph) -> Refused:
+    """The integers that do not make an output of up to MANY_NUMBERS numbers which a sigmoid or an
+    exponential computes and their own sum divides, as of classifiers of one class against the
+    others; and why."""
+    made_by, found = graph.producers(), dict[tuple[Node, Precision], str]()
+    why = "its numbers are divided by their sum, and all of them may be smaller than a step"
+    for v in graph.output_values():
+        node = maker_of(v, made_by)
+        if node is None or v.type.size > MANY_NUMBERS or not computes(node, BinaryFn.Div):
+            continue
+        divided, divisor = (_since_positive(x, made_by) for x in (node.input(0), node.input(1)))
+        sums = any(computes(n, *_TOTALS) for n in divisor)
+        if sums and any(computes(n, *_POSITIVE) and n in divisor for n in divided):
+            found.update({(n, p): why for n in (node, *divided, *divisor) for p in IN_INTEGERS})
+    return found
+
+
+def _since_positive(v: Value, made_by: Mapping[Value, Node]) -> list[Node]:
+    """The nodes that compute `v`, back to sigmoids and exponentials, or to weights."""
+    found, waiting = dict[Node, None](), [v]
+    while waiting:
+        node = made_by.get(waiting.pop())
+        if node is None or node in found or definition(node.op).heavy:
+            continue
+        found[node] = None
+        if not computes(node, *_POSITIVE):
+            waiting += node.dynamic_inputs
+    return list(found)
 
 
 def _sizes(scale: Value, ranges: Ranges) -> Range:

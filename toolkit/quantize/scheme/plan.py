@@ -16,7 +16,7 @@ from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 from .detection_head import distances, joins_of_shares, joins_of_sizes
-from .divisors import restored_outputs, with_divisors
+from .divisors import restored_outputs, shares_of_sums, with_divisors
 from .emit import ROOM_INT16, Constants, Emitter, Quants, with_weights
 from .exponential_outputs import exponential_outputs
 from .given import Steps, given_ranges, grid_steps, is_given
@@ -57,6 +57,7 @@ class Plan:
             | masked_outputs(self.graph, ranges)
             | exponential_outputs(self.graph)
             | restored_outputs(self.graph, self.tables.seen)
+            | shares_of_sums(self.graph)
             | distances(self.graph)
         )
         self.wide = ranges

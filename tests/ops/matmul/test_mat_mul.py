@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.ir import Node, QuantParams
-from edgekit.toolkit.ops import definition
+from edgekit.toolkit.model_files import load
+from edgekit.toolkit.ops import definition, is_view
 from edgekit.toolkit.ops.matmul.mat_mul import MAX_K, MAX_K16
+from edgekit.toolkit.runtime import Session
 
 from ..conftest import graph_of, rounded
+
+REGRESSOR = """
+<ir_version: 8, opset_import: ["" : 17]>
+regressor (float[1,3] x) => (float[1,1] y)
+<float[3] w = {1, 2, 3}, float[1] b = {4}, int64[2] shape = {-1, 1}> {
+  products = MatMul (x, w)
+  sums = Add (products, b)
+  y = Reshape (sums, shape)
+}
+"""
+"""As skl2onnx writes a TweedieRegressor."""
 
 BACKEND_OPS = {"MatMul", "Einsum"}
 
@@ -90,6 +104,13 @@ def test_sums_by_letters_are_those_of_onnxruntime(run_onnx, equation, a, b, fixe
         order=["a", "b"],
         equation=equation,
     ).agree()
+
+
+def test_a_constant_vector_makes_one_fully_connected_with_a_bias():
+    graph = load(onnx.parser.parse_model(REGRESSOR).SerializeToString())
+    assert [n.op for n in graph.nodes if not is_view(n)] == ["FullyConnected"]
+    x = np.array([[3, 4, 5]], np.float32)
+    assert Session(build_file(graph)).run({"x": x})["y"].tolist() == [[30]]
 
 
 @pytest.mark.parametrize("equation", ["bhdn,bhd,bn->bhn", "bhdn,bhe,bk->ehdnk", "bhdn,bhd,bn"])

@@ -11,11 +11,12 @@ from .._opdef import Builder
 
 
 def matmul(b: Builder, x: Value, w: Value, name: str = "") -> Value:
-    """x @ w; a constant two-dimensional w makes it a FullyConnected."""
-    if w.const is not None and len(w.shape) == 2:
-        weights = b.constant(w.const.T, f"{name}.weights" if name else "")
-        return b.emit("FullyConnected", [x, weights, None], name=name)
+    """x @ w; a constant matrix or vector w makes it a FullyConnected."""
     shape = _numpy_shape(x.shape, w.shape)
+    if w.const is not None and len(w.shape) <= 2:
+        rows = w.const.reshape(len(w.const), -1).T
+        weights = b.constant(rows, f"{name}.weights" if name else "")
+        return b.reshape(b.emit("FullyConnected", [x, weights, None], name=name), shape)
     if len(x.shape) == 1:
         x = b.reshape(x, (1, *x.shape))
     if len(w.shape) == 1:

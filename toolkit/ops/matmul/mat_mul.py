@@ -23,7 +23,7 @@ MAX_K16 = (fixed_point.ACC_LIMIT16 - 1) >> 30
 
 
 class MatMul(OpDef):
-    """ONNX MatMul-1..13 (FullyConnected if B is constant and two-dimensional), Einsum-12.
+    """ONNX MatMul-1..13 (FullyConnected if B is a constant matrix or vector), Einsum-12.
 
     a [..., M, K], b [..., K, N] or, with transpose_b, [..., N, K]; float32, int8 or
     int16. Leading dimensions are equal on both sides, or all 1 on one (from_onnx expands what is

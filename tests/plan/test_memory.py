@@ -2,9 +2,11 @@
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgekit.toolkit.plan import memory
 from edgekit.toolkit.plan.memory import Buffer, lower_bound, place
 
 buffers = st.lists(
@@ -47,3 +49,13 @@ def test_a_chain_needs_its_two_largest_neighbours():
 def test_the_same_buffers_give_the_same_layout():
     found = [Buffer(17 * i % 91 + 1, i % 7, i % 7 + i % 4) for i in range(40)]
     assert place(found, 16) == place(found, 16)
+
+
+@given(buffers)
+def test_where_most_are_alive_together_orders_are_not_tried(found):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "MOST_PAIRS", 0)
+        memory._placed.cache_clear()
+        few = place(found, 4)
+    memory._placed.cache_clear()
+    assert few == place(found, 4, tries=0)

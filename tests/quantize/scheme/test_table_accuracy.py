@@ -1,10 +1,14 @@
-"""Chains whose functions bend too sharply for a table of lines are not int16."""
+"""Chains whose functions bend too sharply for a table of lines are not int16, and whole numbers no
+integers of a scale."""
 
 from __future__ import annotations
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
+import edgekit
 from edgekit.toolkit.quantize import Options, quantize_graph
 
 
@@ -49,3 +53,35 @@ def test_the_same_table_on_int8_is_not_refused(g):
     q, decisions = quantized(of_one_function(g, "Log"), *SHARP["Log"])
     lut = next(n for n in q.nodes if n.op == "Lut")
     assert lut.output.dtype == np.int8 and not decisions
+
+
+WHOLE = """
+<ir_version: 8, opset_import: ["" : 17]>
+signs (float[1,8] x) => (float[1,4] y, int64[1,4] label, float[1,4] same) {
+  y = MatMul (x, w)
+  sign = Sign (y)
+  label = Cast <to = 7> (sign)
+  level = Round (y)
+  three = Constant <value_float = 3.0> ()
+  found = Equal (level, three)
+  same = Cast <to = 1> (found)
+}
+"""
+
+
+def test_whole_numbers_stay_whole(tmp_path):
+    """A step of int8 next to -1 may be -0.998, which a Cast makes 0; next to 3 is not 3."""
+    rng = np.random.default_rng(2)
+    proto = onnx.parser.parse_model(WHOLE)
+    w = rng.normal(0, 1, (8, 4)).astype(np.float32)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
+    onnx.save(proto, tmp_path / "m.onnx")
+    feeds = [{"x": x.astype(np.float32)} for x in rng.normal(0, 1, (300, 1, 8))]
+    edgekit.quantize(tmp_path / "m.onnx", feeds[:100], tmp_path / "m.edge")
+    floats = onnxruntime.InferenceSession(proto.SerializeToString())
+    session = edgekit.Session(tmp_path / "m.edge")
+    for name, at in (("label", 1), ("same", 2)):
+        want = np.array([floats.run(None, f)[at] for f in feeds[100:]])
+        got = np.array([session.run(f)[name] for f in feeds[100:]])
+        assert (got == want).mean() > 0.97
+        assert set(np.unique(want)) <= set(np.unique(got))

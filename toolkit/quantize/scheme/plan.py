@@ -29,7 +29,7 @@ from .quantizable_groups import QuantizableGroup, find_quantizable_groups, unsca
 from .reuse import Nothing, Reuse
 from .saturation import masked_sums, narrowed, without_masks
 from .shared_scales import ScaleGroup, SharedScales, share_scales
-from .table_accuracy import TableAccuracy
+from .table_accuracy import TableAccuracy, whole_numbers
 
 
 class Plan:
@@ -58,6 +58,7 @@ class Plan:
             | exponential_outputs(self.graph)
             | restored_outputs(self.graph, self.tables.seen)
             | shares_of_sums(self.graph)
+            | whole_numbers(self.graph)
             | distances(self.graph)
         )
         self.wide = ranges

@@ -1,5 +1,5 @@
-"""Whether a chain's table on int16, lines between 513 points, follows its function, and whether a
-divisor is fine enough.
+"""Whether a chain's table on int16, lines between 513 points, follows its function, whether a
+divisor is fine enough, and what no integers are exact enough for.
 
 A table does not where the function is steep or bends within 128 steps of the input: 1/x and log
 near 0, or a function with steps.
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...format.schema import BinaryFn
-from ...ir import Array, Node, QuantParams
-from ...ops import computes
+from ...format.schema import BinaryFn, UnaryFn
+from ...ir import Array, Graph, Node, QuantParams
+from ...numerics import FLOAT, IN_INTEGERS, Precision
+from ...ops import computes, definition, is_a
+from ...ops.convert.cast import Cast
 from ...ops.elementwise.lut import table_errors
 from .lookup_chains import LookupChain
+from .moves import maker_of
 from .options import Ranges
 from .qparams import activation_params
 
@@ -24,6 +27,28 @@ point lies beyond; int8 itself, which also rounds the input, does no better ther
 
 LEAST_DIVISOR = 64
 """In its steps: half a step is less than a hundredth of it."""
+_WHOLE = (UnaryFn.Sign, UnaryFn.Floor, UnaryFn.Ceil, UnaryFn.Round)
+
+
+def whole_numbers(graph: Graph) -> dict[tuple[Node, Precision], str]:
+    """The integers that do not compute, after the last weights, the floats that a Cast truncates,
+    or whole numbers that Equal compares; and why. The step next to -1 may be -0.998, which a Cast
+    makes 0."""
+    made_by, found = graph.producers(), dict[Node, None]()
+    waiting = [v for n in graph.nodes if is_a(n, Cast) for v in n.dynamic_inputs]
+    for node in graph.nodes:
+        if computes(node, BinaryFn.Equal):
+            makers = ((v, maker_of(v, made_by)) for v in node.dynamic_inputs)
+            waiting += [v for v, maker in makers if maker and computes(maker, *_WHOLE)]
+    while waiting:
+        v = waiting.pop()
+        maker = made_by.get(v) if v.dtype == FLOAT else None
+        if maker is None or maker in found or definition(maker.op).heavy:
+            continue
+        found[maker] = None
+        waiting += maker.dynamic_inputs
+    why = "whole numbers are made of it, which the steps of a scale would miss"
+    return {(node, p): why for node in found for p in IN_INTEGERS}
 
 
 class TableAccuracy:

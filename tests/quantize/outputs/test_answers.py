@@ -82,11 +82,18 @@ def test_a_weak_classifier_names_classes_too(g, scale, certain, counted):
     assert bool(Answers(net, known.points, known.kept).compared) == counted
 
 
-def test_an_output_that_an_arg_max_compares_names_classes(g):
+@pytest.mark.parametrize(("op", "least"), [("ArgMax", False), ("ArgMin", True)])
+def test_what_an_arg_max_or_min_compares_names_classes(g, op, least):
     """As certain or not: it says itself that it does."""
     y = linear(g, g.input("x", 1, 8), 5, 0.05, "y")
-    net = g.output(y, g.emit("ArgMax", y, axis=1, keepdims=0, select_last_index=0))
-    assert [(c.tensor, c.made, c.axis) for c in compared(net).compared] == [("y", "y", 1)]
+    net = g.output(y, g.emit(op, y, axis=1, keepdims=0, select_last_index=0))
+    found = compared(net)
+    assert [(c.tensor, c.axis, c.least) for c in found.compared] == [("y", 1, least)]
+    truth = [s.at_points for s in found.kept]
+    got = np.stack([t["y"] for t in truth])
+    best = got[:6].argmin(axis=-1) if least else got[:6].argmax(axis=-1)
+    got[np.arange(6), 0, best[:, 0]] += 9 if least else -9  # another answer on six samples
+    assert found.loss(found.rows(truth, {"y": got})).changed == pytest.approx(6 / len(truth))
 
 
 def test_logits_that_are_joined_name_classes_each(g):

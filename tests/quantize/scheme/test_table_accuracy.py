@@ -9,7 +9,10 @@ import onnxruntime
 import pytest
 
 import edgekit
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.numerics import FLOAT32
 from edgekit.toolkit.quantize import Options, quantize_graph
+from edgekit.toolkit.runtime import Session
 
 
 def of_one_function(g, op):
@@ -38,7 +41,8 @@ def test_lines_do_for_smooth_functions_and_for_one_bend(g, op):
 @pytest.mark.parametrize("op", SHARP)
 def test_what_lines_miss_by_whole_int8_steps_stays_float(g, op):
     q, decisions = quantized(of_one_function(g, op), *SHARP[op], "a", "y")
-    assert [n.op for n in q.nodes] == ["Conv2d", "Dequantize", op, "Quantize", "Conv2d"]
+    real = ["Clip", op] if op == "Sqrt" else [op]
+    assert [n.op for n in q.nodes] == ["Conv2d", "Dequantize", *real, "Quantize", "Conv2d"]
     (told,) = [d for d in decisions if d.node == "y"]
     assert told.what == "kept float" and "its int16 table is off by" in told.why
 
@@ -85,3 +89,17 @@ def test_whole_numbers_stay_whole(tmp_path):
         got = np.array([session.run(f)[name] for f in feeds[100:]])
         assert (got == want).mean() > 0.97
         assert set(np.unique(want)) <= set(np.unique(got))
+
+
+@pytest.mark.parametrize("wide", [(), ("a",)], ids=["int8", "int16"])
+def test_a_float_root_of_integers_is_a_number(g, wide):
+    """A distance next to 0 is rounded to less than 0."""
+    none = {"act_min": -np.inf, "act_max": np.inf}
+    w = g.const([[1, -1], [0, 1]])
+    a = g.emit("FullyConnected", g.input("x", 1, 2), w, None, name="a", **none)
+    graph = g.output(g.emit("Sqrt", a, name="y"))
+    ranges = {"x": (-9.0, 9.0), "a": (-0.1, 9.0), "y": (0.0, 3.0)}
+    options = Options(wide=frozenset(wide), precision={"y": FLOAT32})
+    q, _ = quantize_graph(graph, ranges, options)
+    y = Session(build_file(q)).run({"x": np.float32([[3.9, 4]])})["y"]
+    assert np.allclose(y, [[0, 2]], atol=0.05)

@@ -4,7 +4,7 @@ of a few values."""
 
 from __future__ import annotations
 
-from ...numerics import FLOAT32, INT16, W8A16, Precision
+from ...numerics import FLOAT, FLOAT32, INT16, W8A16, Precision
 from ..quality import Quality
 from ..ranges.followed import follows_an_input
 from .evaluator import Evaluator
@@ -76,10 +76,11 @@ def _without_int8_tail(
 
 
 def _are_unsure_values(evaluator: Evaluator, start: Configuration) -> bool:
-    """Whether all outputs are a few numbers, and no answers, good as they are, but samples are few
-    or the noise is considerable."""
-    quality, few = evaluator.quality(start.assignment), evaluator.done.plan.options.spare
-    if quality.measured != "good" or not (few or quality.loss() > VALUES_LOSS):
+    """Whether all outputs are a few numbers, and no answers, good as they are, but samples are few,
+    the noise is considerable, or a decision reads them, as of an anomaly detector."""
+    quality, plan = evaluator.quality(start.assignment), evaluator.done.plan
+    unsure = plan.options.spare or any(v.dtype != FLOAT for v in plan.outputs)
+    if quality.measured != "good" or not (unsure or quality.loss() > VALUES_LOSS):
         return False
     points, kept = evaluator.trials.points, evaluator.trials.kept
     if evaluator.figures.answers.compared or any(p.yes_no or p.axis is not None for p in points):

@@ -19,7 +19,7 @@ from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition, is_a
 from ...ops.move.concat import Concat
 from ...ops.norm.softmax import compares_classes
-from ...ops.reduction.arg_max import ARG_MAX
+from ...ops.reduction.arg_max import ARG_MAX, ArgMax
 from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.masked_outputs import masking
@@ -74,15 +74,16 @@ class AnswerLoss:
 
 @dataclass(frozen=True)
 class Compared:
-    """A tensor whose largest number along `axis` is the answer, or for `yes_no` the probability of
-    yes. Of a quantized model `made` is compared. `part`: only numbers from the first to before the
-    second along the axis, the last one, are."""
+    """A tensor whose largest number along `axis` is the answer, the `least` one, or for `yes_no`
+    the probability of yes. Of a quantized model `made` is compared. `part`: only numbers from the
+    first to before the second along the axis, the last one, are."""
 
     tensor: str
     made: str
     axis: int
     yes_no: bool = False
     part: tuple[int, int] | None = None
+    least: bool = False
 
     @property
     def axis_of_many(self) -> int:
@@ -90,7 +91,9 @@ class Compared:
         return self.axis if self.axis < 0 else self.axis + 1
 
     def logits(self, x: Array) -> Array:
-        """What is compared along the axis, of one sample or several."""
+        """What is compared along the axis, of one sample or several: the largest is the answer."""
+        if self.least:
+            return -x
         if self.part is not None:
             return x[..., slice(*self.part)]
         if not self.yes_no:
@@ -119,10 +122,13 @@ class Answers:
             if compares_classes(n)
         }
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
-        axes |= _compared_outputs(graph, {p.tensor for p in points if p.number is None})
         self.compared = [Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
-        plain = [p for p in points if p.axis is None and p.tensor not in axes]
-        self.compared += _outputs(graph, {p.tensor: p.number is None for p in plain}, kept)
+        plain = {p.tensor: p.number is None for p in points if p.tensor not in axes}
+        picked = list(_picked(graph, plain))
+        self.compared += picked
+        for each in picked:
+            plain.pop(each.tensor, None)
+        self.compared += _outputs(graph, plain, kept)
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 
     def rows(
@@ -155,11 +161,14 @@ class Answers:
         return AnswerLoss(changed, tied, expected, chance)
 
 
-def _compared_outputs(graph: Graph, tensors: Collection[str]) -> dict[str, int]:
-    """The axis along which an ArgMax compares an output, of those among the `tensors`."""
-    outputs = graph.output_values()
-    compared = [n for n in graph.nodes if n.op == ARG_MAX.name and n.input(0) in outputs]
-    return {n.input(0).name: n.attrs["axis"] for n in compared if n.input(0).name in tensors}
+def _picked(graph: Graph, tensors: Collection[str]) -> Iterator[Compared]:
+    """Those of the `tensors` that an ArgMax or an ArgMin compares."""
+    made_by = graph.producers()
+    for node in graph.nodes:
+        if is_a(node, ArgMax):
+            name = on_grid(node.input(0), made_by).name
+            if name in tensors:
+                yield Compared(name, name, node.attrs["axis"], least=node.op != ARG_MAX.name)
 
 
 def _outputs(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...format.schema import BinaryFn
+from ...format.schema import BinaryFn, UnaryFn
 from ...ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ...numerics import FLOAT, INT16, WEIGHT_TYPES, DType, Precision
 from ...ops import computes, definition, is_a
@@ -160,6 +160,8 @@ class Emitter:
             inputs = [
                 v if v is None or v.const is not None else self._as(v, v.dtype) for v in node.inputs
             ]
+            if computes(node, UnaryFn.Sqrt):
+                inputs[0] = self._not_negative(node.input(0))
             outputs = self._define_all(node, FLOAT)
             made, smaller = self.once(
                 ("node", node),
@@ -173,6 +175,22 @@ class Emitter:
                 return
         if group.why:
             self._decide(group, "kept float", group.why)
+
+    def _not_negative(self, v: Value) -> Value:
+        """`v` in float32 for a root. Integers may have made a small number negative, where the
+        root of the float model has none."""
+        quant, real = self._made(v).quant, self._as(v, FLOAT)
+        if quant is None or v.quant is not None or quant.qmin >= quant.zero_point:
+            return real
+        y = self._value(v, FLOAT, f"{v.name}.not_negative")
+        limits = {"min": 0.0, "max": np.inf}
+        clip = self.once(
+            ("clip", y.name),
+            (real, y),
+            lambda: Node(UnaryFn.Clip.name, [real], [y], limits, y.name),
+        )
+        self.made.nodes.append(clip)
+        return y
 
     def _decide(self, group: QuantizableGroup, what: str, why: str) -> None:
         op, name = group.label

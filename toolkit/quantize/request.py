@@ -77,8 +77,7 @@ class QuantizeOptions(NumericOptions):
 
     Effort "fast" does not search: `auto` means min-max ranges and nearest 8-bit weights, evaluated
     on fewer samples; biases are not absorbed, and channels not equalized where int8 has 26 dB
-    without. "best" searches longer and tries every rounding
-    method for `auto`.
+    without. "best" searches longer and tries every rounding method for `auto`.
 
     `plain`: for a configuration that is mostly int16. Channels are neither equalized nor shifted,
     which int16 does not need, and `auto` keeps the nearest 8-bit weights, because fitted weights

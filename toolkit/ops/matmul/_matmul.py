@@ -14,7 +14,7 @@ def matmul(b: Builder, x: Value, w: Value, name: str = "") -> Value:
     """x @ w; a constant matrix or vector w makes it a FullyConnected."""
     shape = _numpy_shape(x.shape, w.shape)
     if w.const is not None and len(w.shape) <= 2:
-        rows = w.const.reshape(len(w.const), -1).T
+        rows = np.atleast_2d(w.const.T)
         weights = b.constant(rows, f"{name}.weights" if name else "")
         return b.reshape(b.emit("FullyConnected", [x, weights, None], name=name), shape)
     if len(x.shape) == 1:

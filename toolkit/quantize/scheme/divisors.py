@@ -18,7 +18,7 @@ from ...ir import Graph, Node, Value
 from ...numerics import IN_INTEGERS, Precision
 from ...ops import computes, definition
 from .detection_head import behind_weights
-from .moves import maker_of
+from .moves import maker_of, since_weights
 from .options import Range, Ranges
 from .quantizable_groups import QuantizableGroup
 
@@ -100,24 +100,11 @@ def shares_of_sums(graph: Graph) -> Refused:
         node = maker_of(v, made_by)
         if node is None or v.type.size > MANY_NUMBERS or not computes(node, BinaryFn.Div):
             continue
-        divided, divisor = (_since_positive(x, made_by) for x in (node.input(0), node.input(1)))
+        divided, divisor = (since_weights([node.input(i)], made_by, *_POSITIVE) for i in range(2))
         sums = any(computes(n, *_TOTALS) for n in divisor)
         if sums and any(computes(n, *_POSITIVE) and n in divisor for n in divided):
             found.update({(n, p): why for n in (node, *divided, *divisor) for p in IN_INTEGERS})
     return found
-
-
-def _since_positive(v: Value, made_by: Mapping[Value, Node]) -> list[Node]:
-    """The nodes that compute `v`, back to sigmoids and exponentials, or to weights."""
-    found, waiting = dict[Node, None](), [v]
-    while waiting:
-        node = made_by.get(waiting.pop())
-        if node is None or node in found or definition(node.op).heavy:
-            continue
-        found[node] = None
-        if not computes(node, *_POSITIVE):
-            waiting += node.dynamic_inputs
-    return list(found)
 
 
 def _sizes(scale: Value, ranges: Ranges) -> Range:

@@ -60,6 +60,7 @@ class Emitter:
         self.linear, self.tables, self.inside, self.once = linear, tables, inside, once
         self.made = Graph(empty_inputs=graph.empty_inputs, empty_outputs=graph.empty_outputs)
         self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the computed one
+        self.not_negative: dict[Value, Value] = {}
         self.requantized: dict[str, Value] = {}
         self.decisions: list[Decision] = []
         self.refused: dict[tuple[Node, Precision], str] = {}
@@ -182,15 +183,14 @@ class Emitter:
         quant, real = self._made(v).quant, self._as(v, FLOAT)
         if quant is None or v.quant is not None or quant.qmin >= quant.zero_point:
             return real
-        y = self._value(v, FLOAT, f"{v.name}.not_negative")
-        limits = {"min": 0.0, "max": np.inf}
-        clip = self.once(
-            ("clip", y.name),
-            (real, y),
-            lambda: Node(UnaryFn.Clip.name, [real], [y], limits, y.name),
-        )
-        self.made.nodes.append(clip)
-        return y
+        if v not in self.not_negative:
+            y = self._value(v, FLOAT, f"{v.name}.not_negative")
+            make = partial(
+                Node, UnaryFn.Clip.name, [real], [y], {"min": 0.0, "max": np.inf}, y.name
+            )
+            self.made.nodes.append(self.once(("clip", y.name), (real, y), make))
+            self.not_negative[v] = y
+        return self.not_negative[v]
 
     def _decide(self, group: QuantizableGroup, what: str, why: str) -> None:
         op, name = group.label

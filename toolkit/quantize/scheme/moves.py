@@ -1,12 +1,14 @@
-"""Tensors before the operators that only move them."""
+"""Tensors before the operators that only move them, and those that compute them since weights."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from math import prod
 
 from ...ir import Node, Value
-from ...ops import definition, is_a
+from ...numerics import FLOAT
+from ...ops import computes, definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
 from ...ops.move.movement import Copy, Reshape, Transpose
 
@@ -26,6 +28,23 @@ def maker_of(v: Value, made_by: Mapping[Value, Node]) -> Node | None:
     """What computes `v`, before operators that only move it or put it on a grid; None of an
     input."""
     return made_by.get(moved_from(v, made_by)[-1])
+
+
+def since_weights(
+    values: Iterable[Value], made_by: Mapping[Value, Node], *ends: IntEnum
+) -> list[Node]:
+    """The nodes that compute these floats, back to weights, or to the functions `ends`, which are
+    among them."""
+    found, waiting = dict[Node, None](), list(values)
+    while waiting:
+        v = waiting.pop()
+        node = made_by.get(v) if v.dtype == FLOAT else None
+        if node is None or node in found or definition(node.op).heavy:
+            continue
+        found[node] = None
+        if not computes(node, *ends):
+            waiting += node.dynamic_inputs
+    return list(found)
 
 
 def axis_behind(v: Value, made_by: Mapping[Value, Node]) -> int | None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from ...format.schema import BinaryFn, UnaryFn
 from ...ir import Array, Graph, Node, QuantParams
-from ...numerics import FLOAT, IN_INTEGERS, Precision
-from ...ops import computes, definition, is_a
+from ...numerics import IN_INTEGERS, Precision
+from ...ops import computes, is_a
 from ...ops.convert.cast import Cast
 from ...ops.elementwise.lut import table_errors
 from .lookup_chains import LookupChain
-from .moves import maker_of
+from .moves import maker_of, since_weights
 from .options import Ranges
 from .qparams import activation_params
 
@@ -34,21 +34,14 @@ def whole_numbers(graph: Graph) -> dict[tuple[Node, Precision], str]:
     """The integers that do not compute, after the last weights, the floats that a Cast truncates,
     or whole numbers that Equal compares; and why. The step next to -1 may be -0.998, which a Cast
     makes 0."""
-    made_by, found = graph.producers(), dict[Node, None]()
-    waiting = [v for n in graph.nodes if is_a(n, Cast) for v in n.dynamic_inputs]
+    made_by = graph.producers()
+    read = [v for n in graph.nodes if is_a(n, Cast) for v in n.dynamic_inputs]
     for node in graph.nodes:
         if computes(node, BinaryFn.Equal):
             makers = ((v, maker_of(v, made_by)) for v in node.dynamic_inputs)
-            waiting += [v for v, maker in makers if maker and computes(maker, *_WHOLE)]
-    while waiting:
-        v = waiting.pop()
-        maker = made_by.get(v) if v.dtype == FLOAT else None
-        if maker is None or maker in found or definition(maker.op).heavy:
-            continue
-        found[maker] = None
-        waiting += maker.dynamic_inputs
+            read += [v for v, maker in makers if maker and computes(maker, *_WHOLE)]
     why = "whole numbers are made of it, which the steps of a scale would miss"
-    return {(node, p): why for node in found for p in IN_INTEGERS}
+    return {(node, p): why for node in since_weights(read, made_by) for p in IN_INTEGERS}
 
 
 class TableAccuracy:

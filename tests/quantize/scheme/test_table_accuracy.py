@@ -103,3 +103,13 @@ def test_a_float_root_of_integers_is_a_number(g, wide):
     q, _ = quantize_graph(graph, ranges, options)
     y = Session(build_file(q)).run({"x": np.float32([[3.9, 4]])})["y"]
     assert np.allclose(y, [[0, 2]], atol=0.05)
+
+
+@pytest.mark.parametrize(("side", "dtype"), [(8, np.float32), (32, np.int8)])
+def test_images_of_whole_numbers_stay_integers(g, side, dtype):
+    level = g.emit("Round", g.conv(g.input("x", 1, side, side, 3), 3, name="a"), name="level")
+    graph = g.output(g.emit("Cast", level, name="y", to=np.dtype(np.uint8)))
+    ranges = {"x": (-1.0, 1.0), "a": (0.0, 255.0), "level": (0.0, 255.0)}
+    q, _ = quantize_graph(graph, ranges)
+    (made,) = [v for n in q.nodes for v in n.outputs if v.name == "level"]
+    assert made.dtype == dtype

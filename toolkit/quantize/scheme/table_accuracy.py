@@ -28,12 +28,15 @@ point lies beyond; int8 itself, which also rounds the input, does no better ther
 LEAST_DIVISOR = 64
 """In its steps: half a step is less than a hundredth of it."""
 _WHOLE = (UnaryFn.Sign, UnaryFn.Floor, UnaryFn.Ceil, UnaryFn.Round)
+MOST_WHOLE = 1024
+"""Of whole numbers that are made in float32: an image in float32 takes more memory than others, and
+a step of its 256 does not matter."""
 
 
 def whole_numbers(graph: Graph) -> dict[tuple[Node, Precision], str]:
     """The integers that do not compute, after the last weights, the floats that a Cast truncates,
-    or whole numbers that Equal compares; and why. The step next to -1 may be -0.998, which a Cast
-    makes 0."""
+    or whole numbers that Equal compares, up to MOST_WHOLE; and why. The step next to -1 may be
+    -0.998, which a Cast makes 0."""
     made_by = graph.producers()
     read = [v for n in graph.nodes if is_a(n, Cast) for v in n.dynamic_inputs]
     for node in graph.nodes:
@@ -41,7 +44,8 @@ def whole_numbers(graph: Graph) -> dict[tuple[Node, Precision], str]:
             makers = ((v, maker_of(v, made_by)) for v in node.dynamic_inputs)
             read += [v for v, maker in makers if maker and computes(maker, *_WHOLE)]
     why = "whole numbers are made of it, which the steps of a scale would miss"
-    return {(node, p): why for node in since_weights(read, made_by) for p in IN_INTEGERS}
+    few = [v for v in read if v.type.size <= MOST_WHOLE]
+    return {(node, p): why for node in since_weights(few, made_by) for p in IN_INTEGERS}
 
 
 class TableAccuracy:

@@ -40,7 +40,8 @@ def scores_alone(
     def run(sessions: tuple[Branches, Session], i: int, turn: Turn) -> None:
         sample, noise_of = trials.kept[i].inputs, trials.noise_on(i)
         for name, outputs in sessions[0].run(sample, _Rounded(sessions[1], sample, noise)):
-            noise[name][:, i] = noise_of(outputs)
+            # NaN is the root of what was rounded below 0, which files clip.
+            noise[name][:, i] = np.nan_to_num(noise_of(outputs), posinf=np.inf)
             missed.discard(name)
         turn.wait()
         done(i + 1)

@@ -16,6 +16,7 @@ from edgekit.toolkit.quantize.rates.guard import CLASSES_DB, VALUES_DB, Loss
         ([Compared("y", "y", 0)], True),
         ([], False),
         ([Compared("y", "y", -1, part=(0, 2))], False),  # joined to other numbers
+        ([Compared("y", "y", 0, least=True)], False),  # distances
     ],
 )
 def test_logits_are_classes_though_no_softmax_follows(of, compared):

@@ -124,11 +124,10 @@ class Answers:
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = {p.tensor: p.number is None for p in points if p.tensor not in axes}
-        picked = list(_picked(graph, plain))
-        self.compared += picked
-        for each in picked:
-            plain.pop(each.tensor, None)
-        self.compared += _outputs(graph, plain, kept)
+        self.compared += dict.fromkeys(_picked(graph, plain))
+        known = {c.tensor for c in self.compared}
+        rest = {name: whole for name, whole in plain.items() if name not in known}
+        self.compared += _outputs(graph, rest, kept)
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 
     def rows(

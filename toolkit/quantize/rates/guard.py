@@ -35,7 +35,7 @@ class Loss:
         score, base = evaluator.score(evaluator.base), evaluator.base
         trials, spare = evaluator.trials, float("inf")
         compared = evaluator.figures.answers.compared
-        classes = {of.tensor for of in compared if of.part is None}
+        classes = {of.tensor for of in compared if of.part is None and not of.least}
         points = zip(trials.points, trials.truth, trials.weights, score.noise, strict=True)
         for point, truth, weights, noise in points:
             if point.votes:

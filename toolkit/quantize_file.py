@@ -30,7 +30,6 @@ from .ir import Graph
 from .model_files import output_path, plain_constants, plain_dims, plain_shapes, provenance_of
 from .needs import Devices
 from .numerics import W8A8
-from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, Reading, SoundReader, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
@@ -238,8 +237,7 @@ class _Run:
     def on_low_accuracy(self) -> OnLowAccuracy:
         """The requested action, or the default that suits the other options."""
         asked = self.request.on_low_accuracy
-        as_asked = self.request.weights == W8A8 and not arrives_quantized(self.graph)
-        return asked or ("promote" if as_asked else "warn")
+        return asked or ("promote" if self.request.weights == W8A8 else "warn")
 
     def keep_floor(self) -> None:
         """Without a budget, mix precisions below the accuracy floor, then from a plain start."""

@@ -73,8 +73,8 @@ class QuantizeRequest(NumericOptions, Source):
     model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
     image, sound  preprocessing of images, or the front end for .wav files
     metric        a name or a function as described in docs/quantization.md; default top1
-    on_low_accuracy  None: "promote", but "warn" for weights of less than 8 bits and for quantized
-                  models; result.below_floor: the file is still broken
+    on_low_accuracy  None: "promote", but "warn" for weights of less than 8 bits;
+                  result.below_floor: the file is still broken
     states        pairs (input, output) that keep state between runs, or "auto"; samples do not
                   contain these inputs
     stream        time axes of inputs, (name, axis), with the name "" for all; samples are whole
@@ -157,7 +157,7 @@ class QuantizeRequest(NumericOptions, Source):
         metadata=option(
             "If int8 alone is broken (SQNR below 15 dB or wrong answers) and no budget is given: "
             "promote layers to int16 or float32, warn, or fail with exit status 3. [default: "
-            "promote; warn with --weights int4... and for quantized models]",
+            "promote; warn with --weights int4...]",
             choices=ON_LOW_ACCURACY,
         ),
     )

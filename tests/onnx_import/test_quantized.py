@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -297,3 +298,22 @@ def test_a_quantized_model_is_explained_and_compared_on_its_grids(tmp_path: Path
     seen = edgekit.check(edge_file, onnx_file, samples).quality
     # Against the network without its grids, `check` measures 33 and 36 dB.
     assert min(*seen.sqnr_db.values(), *done.quality.sqnr_db.values()) > 40
+
+
+def test_what_has_no_grid_is_promoted_where_int8_breaks_it(tmp_path: Path) -> None:
+    m = Maker(17)
+    x = m.qdq(m.input(1, 12), 0.03, 0, np.int8)
+    z = m.node("Gemm", x, m.weights((8, 12), np.float32(0.02), 0, np.int8), transB=1)
+    large = m.node("Relu", m.node("Add", z, m.const(np.full(8, 800.0))))
+    y = m.qdq(m.node("Sub", large, m.const(np.full(8, 800.0))), 0.05, 0, np.int8)
+    onnx_file, edge_file = tmp_path / "m.onnx", tmp_path / "m.edge"
+    onnx.save(m.model(y), onnx_file)
+    samples = {"x0": RNG.normal(size=(40, 1, 12)).astype(np.float32)}
+    warned = edgekit.quantize(onnx_file, samples, edge_file, on_low_accuracy="warn")
+    assert warned.quality.level == "broken"
+    done = edgekit.quantize(onnx_file, samples, edge_file)
+    assert done.quality.level == "good" and done.promotion is not None
+    session, theirs = edgekit.Session(edge_file), onnxruntime.InferenceSession(onnx_file)
+    truth = np.stack([theirs.run(None, {"x0": x})[0] for x in samples["x0"]])
+    ours = np.stack([next(iter(session.run({"x0": x}).values())) for x in samples["x0"]])
+    assert np.square(ours - truth).sum() < 0.01 * np.square(truth).sum()

@@ -96,6 +96,34 @@ def test_what_an_arg_max_or_min_compares_names_classes(g, op, least):
     assert found.loss(found.rows(truth, {"y": got})).changed == pytest.approx(6 / len(truth))
 
 
+@pytest.mark.parametrize(
+    ("rows", "classes", "blanks", "events"),
+    [
+        (40, 300, 30, 0.25),  # a text recognizer: most steps are blanks
+        (16, 40, 12, 0.25),
+        (40, 40, 30, 1.0),  # each class has a mask
+        (40, 300, 15, 1.0),
+        (1, 300, 0, 1.0),
+    ],
+)
+def test_answers_are_those_of_events_where_most_are_blank(g, rows, classes, blanks, events):
+    x = g.input("x", 1, rows, classes)
+    z = g.emit("FullyConnected", x, g.const(np.eye(classes)), None, name="z", **NONE)
+    net = prepare(g.output(g.emit("Softmax", z, axis=2, name="y")))
+    rng = np.random.default_rng(2)
+    logits = rng.normal(size=(20, 1, rows, classes)).astype(np.float32)
+    best = rng.integers(1, classes, size=(20, 1, rows))
+    best[..., :blanks] = 0
+    np.put_along_axis(logits, best[..., None], 12.0, axis=-1)
+    known = calibrate(net, [{"x": x} for x in logits])
+    found = Answers(net, known.points, known.kept)
+    got = logits.copy()
+    got[:10, 0, -1] = np.roll(got[:10, 0, -1], 1, axis=-1)  # another character on ten samples
+    figures = found.loss(found.rows([s.at_points for s in found.kept], {"y": got, "z": got}))
+    assert figures.changed == pytest.approx(10 / (20 * rows * events))
+    assert figures.expected == pytest.approx(figures.changed, rel=0.02)
+
+
 def test_logits_that_are_joined_name_classes_each(g):
     """Two classifiers and an embedding; the first one's logits are scaled."""
     x = g.input("x", 1, 8)

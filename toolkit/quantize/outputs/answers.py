@@ -8,8 +8,9 @@ between yes and no.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,8 @@ _LAST = (BinaryFn.Add, ReduceFn.Mean)
 """What makes logits, beside sums of products."""
 SOME_ROWS = 256
 """Of a sample, that show what an output is."""
+MOST_CLASSES, LEAST_ROWS = 256, 32
+"""Maximum number of classes, and least number of rows of a sample, that have masks (masks.py)."""
 SUREST = 1 - 2.0**-9
 """Probabilities of yes or no count as at most this: int8 has steps of 2**-8."""
 
@@ -54,6 +57,7 @@ SUREST = 1 - 2.0**-9
 class AnswerLoss:
     """Of the rows in which classes are compared, on average over the samples: the share whose best
     class is another than the float model's (`changed`), or one of several that are equal (`tied`).
+    If most rows have one class, the shares are relative to the others (`Compared.events`).
 
     `expected` is what the share of right answers loses if the float model's probabilities are
     right: that of its best class less that of the one answered. `chance` is the share that would
@@ -76,7 +80,8 @@ class AnswerLoss:
 class Compared:
     """A tensor whose largest number along `axis` is the answer, the `least` one, or for `yes_no`
     the probability of yes. Of a quantized model `made` is compared. `part`: only numbers from the
-    first to before the second along the axis, the last one, are."""
+    first to before the second along the axis, the last one, are. `events`: the share of rows that
+    count, if most have one class that says nothing, as the blanks between letters."""
 
     tensor: str
     made: str
@@ -84,6 +89,13 @@ class Compared:
     yes_no: bool = False
     part: tuple[int, int] | None = None
     least: bool = False
+    events: float = 1.0
+
+    def has_masks(self, shape: Sequence[int]) -> bool:
+        """Whether each class has a mask, in a sample of this shape."""
+        classes = shape[self.axis]
+        enough = math.prod(shape) >= LEAST_ROWS * classes
+        return not self.yes_no and classes <= MOST_CLASSES and enough
 
     @property
     def axis_of_many(self) -> int:
@@ -128,6 +140,7 @@ class Answers:
         known = {c.tensor for c in self.compared}
         rest = {name: whole for name, whole in plain.items() if name not in known}
         self.compared += _outputs(graph, rest, kept)
+        self.compared = [_counting_events(c, kept) for c in self.compared]
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 
     def rows(
@@ -152,12 +165,24 @@ class Answers:
         """The mean of the `rows` of samples; None where no classes are compared."""
         if not self.compared or not len(rows):
             return None
-        changed, tied, expected = (float(x) for x in rows[:, :3].mean(axis=0))
+        changed, tied, expected = (min(float(x), 1.0) for x in rows[:, :3].mean(axis=0))
         leads, errors = rows[:, 3], np.abs(rows[:, 4])
         chance = changed + tied
         if not np.isnan(leads + errors).any():  # as many errors are for the best class as against
             chance = float(np.mean(errors[:, None] >= leads)) / 2
         return AnswerLoss(changed, tied, expected, chance)
+
+
+def _counting_events(of: Compared, kept: Sequence[KeptSample]) -> Compared:
+    """`of` where most of several rows of a sample have one class, and no class has a mask."""
+    found = [s.at_points[of.tensor] for s in kept if of.tensor in s.at_points]
+    if not found or of.yes_no or of.has_masks(found[0].shape):
+        return of
+    rows = [of.rows(of.logits(x), SOME_ROWS).argmax(axis=1) for x in found]
+    _, counts = np.unique(np.concatenate(rows), return_counts=True)
+    events = 1.0 - float(counts.max() / counts.sum())
+    several = len(rows[0]) > 1 and 0.0 < events < 0.5
+    return replace(of, events=events) if several else of
 
 
 def _picked(graph: Graph, tensors: Collection[str]) -> Iterator[Compared]:
@@ -296,6 +321,5 @@ def _rows(of: Compared, real: Array, got: Array | None) -> NDArray[np.float64]:
     same = best == now
     tied = (found == found.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True) > 1
     lost = np.take_along_axis(likely, best, axis) - np.take_along_axis(likely, now, axis)
-    figures = (x.reshape(count, -1).mean(axis=1) for x in (same, tied & same, lost))
-    kept, doubtful, expected = figures
-    return np.stack([1 - kept, doubtful, expected], axis=1)
+    figures = [x.reshape(count, -1).mean(axis=1) for x in (~same, tied & same, lost)]
+    return np.stack(figures, axis=1) / of.events

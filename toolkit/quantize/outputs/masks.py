@@ -26,11 +26,9 @@ from .ratios import is_map
 from .raw_scores import are_certain, probabilities
 
 LEAST_SIDE = 32
-"""Least height and width of a single mask, and least number of elements where classes are
-compared."""
-MOST_ROWS, MOST_CLASSES = 1 << 16, 256
-"""Where classes are compared: the elements of a sample that are looked at, and maximum number of
-classes."""
+"""Least height and width of a single mask."""
+MOST_ROWS = 1 << 16
+"""Where classes are compared: the elements of a sample that are looked at."""
 LEAST_SHARE = 0.005
 """Least share of elements inside masks, and outside, over all samples; heat maps have less."""
 LEAST_ELEMENTS = 50.0
@@ -117,11 +115,10 @@ def _mean_iou(counted: NDArray[np.bool_], sums: Sums) -> NDArray[np.float64]:
 
 def _several(compared: Sequence[Compared], kept: Sequence[KeptSample]) -> Iterator[_Map]:
     for c in compared:
-        if kept and not c.yes_no and c.tensor in kept[0].at_points:
+        if kept and c.tensor in kept[0].at_points:
             shape = kept[0].at_points[c.tensor].shape
-            classes = shape[c.axis]
-            if classes <= MOST_CLASSES and np.prod(shape, dtype=int) >= LEAST_SIDE * classes:
-                yield _Map(c.tensor, classes, c)
+            if c.has_masks(shape):
+                yield _Map(c.tensor, shape[c.axis], c)
 
 
 def _single(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> Iterator[_Map]:

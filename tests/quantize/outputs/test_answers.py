@@ -124,6 +124,21 @@ def test_answers_are_those_of_events_where_most_are_blank(g, rows, classes, blan
     assert figures.expected == pytest.approx(figures.changed, rel=0.02)
 
 
+@pytest.mark.parametrize(("width", "counted"), [(1, True), (9, False)])
+def test_logits_of_many_classes_are_unlike_their_neighbours(g, width, counted):
+    """The samples have 30 of 300 characters; a spectrum, or a map of places, is smooth."""
+    x = g.input("x", 1, 40, 300)
+    z = g.emit("FullyConnected", x, g.const(np.eye(300)), None, name="z", **NONE)
+    rng = np.random.default_rng(4)
+    logits = rng.normal(size=(20, 1, 40, 300))
+    best = 9 * rng.integers(0, 30, size=(20, 1, 40, 1))
+    np.put_along_axis(logits, best, 12.0, axis=-1)
+    smooth = np.apply_along_axis(np.convolve, -1, logits, np.hanning(width + 2), "same")
+    net = prepare(g.output(z))
+    known = calibrate(net, [{"x": x.astype(np.float32)} for x in smooth])
+    assert bool(Answers(net, known.points, known.kept).compared) == counted
+
+
 def test_logits_that_are_joined_name_classes_each(g):
     """Two classifiers and an embedding; the first one's logits are scaled."""
     x = g.input("x", 1, 8)

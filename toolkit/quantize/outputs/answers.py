@@ -31,6 +31,9 @@ from .kept_samples import KeptSample
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
 logits: coordinates have few that ever are."""
+SEEN_OF_MANY, UNLIKE = 16, 0.25
+"""Of more than MOST_CLASSES in several rows, such as characters, as many are enough if neighbours
+are unlike: their correlation is less than this. That of frequencies, pixels or dates is more."""
 TOGETHER = 1.0
 """By how much the mean of logits moves from sample to sample, relative to how they differ in one:
 less than this. Cross-entropy has no gradient along it; the numbers of a forecast rise together."""
@@ -202,9 +205,10 @@ def _outputs(
     whose numbers are too unlike to be compared (False) only has parts that do.
 
     Logits are vectors, parts of one, or the channels of a larger output, that weights make, masked
-    or not. Half of their numbers are the largest on some sample, they do not rise and fall
-    together, and they are not the corners of a box. The probability of yes is a number that a
-    sigmoid makes. The answers have come CERTAIN of the way from chance to certainty, on average.
+    or not. Half of their numbers, or SEEN_OF_MANY, are the largest on some sample, they do not rise
+    and fall together, and they are not the corners of a box. The probability of yes is a number
+    that a sigmoid makes. The answers have come CERTAIN of the way from chance to certainty, on
+    average.
     """
     made_by, masks = graph.producers(), masking(graph)
     outputs = list(dict.fromkeys(p.value for p in graph.outputs))
@@ -232,7 +236,16 @@ def _are_answers(each: Sequence[Array], yes_no: bool) -> bool:
     certain = float(shares(rows.astype(np.float64), 1).max(axis=1).mean())
     part = YES_CERTAIN if yes_no else CERTAIN
     enough = part + (1 - part) / count if len(each[0]) == 1 else ROWS_CERTAIN
-    return seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= enough
+    varied = seen >= SEEN * min(count, len(rows)) or _are_of_many(rows, seen, len(each[0]))
+    return varied and seen > 1 and certain >= enough
+
+
+def _are_of_many(rows: Array, seen: int, of_sample: int) -> bool:
+    """Whether rows, several of each sample, choose from more classes than samples can show."""
+    if rows.shape[1] <= MOST_CLASSES or of_sample < 2 or seen < SEEN_OF_MANY:
+        return False
+    x = rows - rows.mean(axis=1, keepdims=True)
+    return bool((x[:, 1:] * x[:, :-1]).sum() < UNLIKE * np.square(x).sum())
 
 
 def _kind_of(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -> Compared | None:

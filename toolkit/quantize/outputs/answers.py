@@ -96,9 +96,10 @@ class Compared:
 
     def has_masks(self, shape: Sequence[int]) -> bool:
         """Whether each class has a mask, in a sample of this shape."""
+        if self.yes_no:
+            return False
         classes = shape[self.axis]
-        enough = math.prod(shape) >= LEAST_ROWS * classes
-        return not self.yes_no and classes <= MOST_CLASSES and enough
+        return classes <= MOST_CLASSES and math.prod(shape) >= LEAST_ROWS * classes
 
     @property
     def axis_of_many(self) -> int:

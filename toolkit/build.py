@@ -25,7 +25,7 @@ from .format.schema import Place
 from .format.writer import write
 from .ir import Graph, Node, Port, Value
 from .lowering.frames import forget_frames, trial_file
-from .lowering.nodes import Blob, Lowering, Tensors
+from .lowering.nodes import Blob, Known, Lowering, Tensors
 from .ops.convert.fake_quantize import spelled_out
 from .plan import ARENA_ALIGN, TRIES, Buffer, placed, schedule
 from .plan.buffers import assign
@@ -108,7 +108,11 @@ def build_model(
     # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
     if (better := schedule(graph)) != orders[0]:
         orders.append(better)
-    models = [_plan(graph, with_stores(graph, order), provenance, kept, TRIES) for order in orders]
+    once: dict[Node, Known] | None = {} if len(orders) > 1 else None
+    models = [
+        _plan(graph, with_stores(graph, order), provenance, kept, TRIES, once=once)
+        for order in orders
+    ]
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 
@@ -136,11 +140,12 @@ def _plan(
     kept: Kept,
     tries: int,
     lasting: bool = False,
+    once: dict[Node, Known] | None = None,
 ) -> EdgeModel:
     blob = Blob(tight=not lasting)
     flat = flattened(order)
     graph, order = flat.graph(graph), flat.order
-    steps = Lowering(blob, lasting).steps(order)
+    steps = Lowering(blob, lasting, once).steps(order)
 
     buffers, buffer_of = assign(graph, order, flat.home)
     held, persistent = _persistent(graph, buffers, buffer_of)

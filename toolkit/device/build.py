@@ -147,9 +147,9 @@ def compile_runtime(target: Target, *models: EdgeModel) -> Archive:
     It is compiled once in this process and lies in a folder that goes when the process ends. Raises
     UserError for a missing toolchain.
     """
+    parts = parts_of(*models)  # what models lack is said before what this machine lacks
     compiler = require(target.compiler, target.packages, f"building for {target.name}")
     cmake = require("cmake", "cmake", f"building for {target.name}")
-    parts = parts_of(*models)
     key = target.name, parts
     if key not in _compiled:
         folder = tempfile.TemporaryDirectory()

@@ -120,14 +120,15 @@ class Step:
 
 
 class Lowering:
-    """Lowers nodes; those that last only once, while they live."""
+    """Lowers nodes; those that last only once, while they live, and others once for all the orders
+    of a graph that share `once`."""
 
     known: ClassVar[WeakKeyDictionary[Node, Known]] = WeakKeyDictionary()
     holders: ClassVar[WeakValueDictionary[tuple[int, int], Known]] = WeakValueDictionary()
     """Of large contents, by hash and size."""
 
-    def __init__(self, blob: Blob, lasting: bool) -> None:
-        self.blob, self.lasting = blob, lasting
+    def __init__(self, blob: Blob, lasting: bool, once: dict[Node, Known] | None = None) -> None:
+        self.blob, self.lasting, self.once = blob, lasting, once
 
     def steps(self, order: Sequence[Node]) -> dict[int, Step]:
         """The operators that run, by their place in the order, from 1."""
@@ -135,19 +136,31 @@ class Lowering:
 
     def __call__(self, node: Node) -> Step:
         if not self.lasting:
-            return Step(node, *_lowered(node, self.blob))
+            return Step(node, *self._of_this_graph(node))
         if known := self.known.get(node):
             at, lowered = known.put(self.blob)
             return Step(node, lowered, known.scratch, at, known)
-        seen = _Recorder(self.blob, self._held)
+        known = self.known[node] = self._recorded(node, self._held)
+        for content, _ in known.contents:
+            if len(content) >= SHARED_BYTES:
+                self.holders.setdefault((hash(content), len(content)), known)
+        return Step(node, known.lowered, known.scratch, known.at, known)
+
+    def _of_this_graph(self, node: Node) -> tuple[Lowered, int]:
+        if self.once is None:
+            return _lowered(node, self.blob)
+        known = self.once.get(node)
+        if known is not None:
+            return known.put(self.blob)[1], known.scratch
+        known = self.once[node] = self._recorded(node, lambda content: content)
+        return known.lowered, known.scratch
+
+    def _recorded(self, node: Node, held: Callable[[bytes], bytes]) -> Known:
+        seen = _Recorder(self.blob, held)
         lowered, scratch = _lowered(node, seen)
         told = {v.content for v in lowered.params.values() if isinstance(v, _Offset)}
         assert len(told) == len(seen.contents), f"{node.op} moves where its constants lie"
-        known = self.known[node] = Known(lowered, scratch, seen.contents, seen.at)
-        for content, _ in seen.contents:
-            if len(content) >= SHARED_BYTES:
-                self.holders.setdefault((hash(content), len(content)), known)
-        return Step(node, lowered, scratch, seen.at, known)
+        return Known(lowered, scratch, seen.contents, seen.at)
 
     def _held(self, content: bytes) -> bytes:
         """The same content of another lasting node, if there is one."""

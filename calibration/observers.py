@@ -71,16 +71,26 @@ class TensorStats:
             raise CalibrationError(self._not_finite(array))
         if self.per_channel:
             self._update_channels(array)
-        self.count += array.size
+        self._add_extremes(low, high, array.size)
+        if self._histogram is not None:
+            self._histogram.cover(low, high)
+            self.zeros += self._histogram.add(array)
+        return low, high
+
+    def update_extremes(self, low: float, high: float, count: int) -> None:
+        """Add `count` values, of which only the smallest and largest are known. Raises ValueError
+        if there is a histogram, or channels."""
+        if self._histogram is not None or self.per_channel:
+            raise ValueError(f"{self.title} needs all values, not only the extremes")
+        self._add_extremes(low, high, count)
+
+    def _add_extremes(self, low: float, high: float, count: int) -> None:
+        self.count += count
         self.minimum, self.maximum = min(self.minimum, low), max(self.maximum, high)
         keep = self.momentum if self.updates else 0.0
         self.moving_minimum = keep * self.moving_minimum + (1 - keep) * low
         self.moving_maximum = keep * self.moving_maximum + (1 - keep) * high
         self.updates += 1
-        if self._histogram is not None:
-            self._histogram.cover(low, high)
-            self.zeros += self._histogram.add(array)
-        return low, high
 
     @property
     def histogram(self) -> Histogram:

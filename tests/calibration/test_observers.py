@@ -97,6 +97,17 @@ def test_the_moving_average_follows_its_formula():
     assert stats.moving_maximum == pytest.approx(0.5 * (0.5 * 4 + 0.5 * 2) + 0.5 * 8)
 
 
+def test_extremes_alone_suffice_without_a_histogram():
+    whole, ends = TensorStats(0), TensorStats(0)
+    for values in ([1.0, -2.0, 0.5], [3.0], [-1.0, 0.0]):
+        whole.update(np.array(values, np.float32))
+        ends.update_extremes(min(values), max(values), len(values))
+    assert vars(whole) == vars(ends) and whole.count == 6
+    for other in (TensorStats(64), TensorStats(0, per_channel=True)):
+        with pytest.raises(ValueError, match="needs all values, not only the extremes"):
+            other.update_extremes(-1.0, 1.0, 2)
+
+
 def test_merged_moving_averages_are_weighted_by_updates():
     one, other = _seen([[0, 2]]), _seen([[0, 8], [0, 8], [0, 8]])
     one.merge(other)

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from ..ir import Graph
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_absorption_groups, find_shifts
+from .equalization.channel_factors import unscaled
 from .equalization.channel_statistics import ChannelStatistics
 from .equalization.cross_layer import Causes, Exponents, equalized, find_exponents
 from .equalization.groups import names_outside
 from .ranges.calibration import Calibration, calibrate
 from .ranges.range_search import fixed_ranges
+from .ranges.rescaled import rescaled
 from .scheme.options import Options, Range, Ranges
 from .scheme.plan import Plan
 from .scheme.qparams import activation_params
@@ -62,9 +64,12 @@ class FloatSource:
         if not exponents:
             return None
         same = names_outside(self.floats, channels.groups, exponents)
-        return self._changed(
-            equalized(self.floats, exponents), same, exponents, {}, progress, histograms
-        )
+        scaled, scales = equalized(self.floats, exponents), channels.scales(exponents)
+        if not histograms:
+            plain = unscaled(scaled, {v.name for v in self.floats.values()})
+            if (known := rescaled(self.calibration, scaled, scales, plain)) is not None:
+                return FloatSource.of(scaled, known, exponents, {}, channels)
+        return self._changed(scaled, same, exponents, {}, progress, histograms)
 
     def absorbed(
         self,

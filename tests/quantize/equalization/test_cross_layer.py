@@ -11,6 +11,7 @@ from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Port, constant
 from edgekit.toolkit.quantize import Options, calibrate, optimize, quantize_graph
 from edgekit.toolkit.quantize.equalization import channel_statistics
+from edgekit.toolkit.quantize.equalization.channel_factors import unscaled
 from edgekit.toolkit.quantize.equalization.channel_statistics import ChannelStatistics
 from edgekit.toolkit.quantize.equalization.cross_layer import (
     LARGEST,
@@ -20,6 +21,7 @@ from edgekit.toolkit.quantize.equalization.cross_layer import (
     to_text,
 )
 from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups, names_outside
+from edgekit.toolkit.quantize.ranges.rescaled import rescaled
 from edgekit.toolkit.quantize.weights.weight_quantizer import WeightFormat
 from edgekit.toolkit.runtime import Session
 
@@ -68,6 +70,33 @@ def check_known_statistics(graph):
         assert state(stats) == state(reused.stats[name]), name
     assert anew.ends == reused.ends
     assert not calibrate(graph, inputs, kept=4).known(set(known.stats)).stats
+
+
+def check_derived_calibration(graph, inputs, kept):
+    """What calibration without histograms finds with scaled channels follows from what it found
+    without: to the bit, and nothing runs."""
+    channels = ChannelStatistics(graph, absorbs=False, returns=True)
+    before = calibrate(graph, inputs, kept=kept, histograms=False, also=channels)
+    exponents = find_exponents(graph, channels.groups, channels.ranges(), all_of_it)
+    assert exponents and len(before.kept) == min(kept, len(inputs))
+    alike, scales = equalized(graph, exponents), channels.scales(exponents)
+    plain = unscaled(alike, {v.name for v in graph.values()})
+    derived = rescaled(before, alike, scales, plain)
+    anew = calibrate(alike, before.inputs, histograms=False)
+    assert list(derived.stats) == list(anew.stats)
+    for name, stats in anew.stats.items():
+        assert vars(stats) == vars(derived.stats[name]), name
+    assert derived.ends == anew.ends and derived.points == anew.points
+    assert (derived.samples, derived.step) == (anew.samples, anew.step)
+    assert (derived.one_sided, derived.least) == (anew.one_sided, anew.least)
+    for a, b in zip(derived.kept, anew.kept, strict=True):
+        assert a.energies == b.energies
+        for x, y in ((a.inputs, b.inputs), (a.at_points, b.at_points), (a.means, b.means)):
+            assert x.keys() == y.keys() and all(np.array_equal(x[n], y[n]) for n in x)
+
+    for sample in before.kept:
+        sample.channel_ends.clear()
+    assert rescaled(before, alike, scales, plain) is None
 
 
 @pytest.fixture
@@ -323,3 +352,12 @@ def test_weights_of_4_bits_are_not_made_uneven_for_their_inputs(g):
 
 def test_statistics_of_tensors_that_keep_their_bits_are_those_made_anew(net):
     check_known_statistics(net)
+
+
+@pytest.mark.parametrize("kept", [256, 12])
+def test_the_calibration_of_scaled_channels_is_derived(net, kept):
+    check_derived_calibration(net, samples(1, 8, 8, 3), kept)
+
+
+def test_the_calibration_in_front_of_normalizations_is_derived(encoder):
+    check_derived_calibration(encoder, ids(5), 256)

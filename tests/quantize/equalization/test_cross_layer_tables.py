@@ -18,7 +18,13 @@ from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify
 
 from ..conftest import GraphMaker
-from .test_cross_layer import check_known_statistics, exponents_of, samples, spread
+from .test_cross_layer import (
+    check_derived_calibration,
+    check_known_statistics,
+    exponents_of,
+    samples,
+    spread,
+)
 
 SIZES = np.exp2(np.array([0.0, -4, -3, -5, -1, -4, -2, -5]))
 """Of the channels in front of the first hardswish."""
@@ -262,3 +268,8 @@ def test_what_hardly_varies_is_narrowed_to_a_range():
 
 def test_statistics_of_tensors_that_keep_their_bits_are_those_made_anew(swish):
     check_known_statistics(swish)
+
+
+@pytest.mark.parametrize("kept", [256, 12])
+def test_the_calibration_of_scaled_tables_is_derived(swish, kept):
+    check_derived_calibration(swish, samples(1, 8, 8, 3), kept)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...format.schema import BinaryFn
 from ...ir import Graph, Node, Value, constant
+from ...ops import computes
 
 Reals = NDArray[np.float64]
 
@@ -53,3 +54,14 @@ class ChannelFactors:
     def nodes(self) -> list[Node]:
         """All nodes, with the inserted ones, in execution order."""
         return [m for n in self.graph.nodes for m in (n, *self.inserted.get(n, []))]
+
+
+def unscaled(graph: Graph, names: Set[str]) -> dict[str, str]:
+    """The tensors without factors that were inserted into a graph with these `names`, each with the
+    scaled tensor, by their names."""
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        if computes(node, BinaryFn.Mul) and node.input(1).const is not None:
+            x, y = node.input(0).name, node.output.name
+            found |= {x: y} if x not in names else {y: x} if y not in names else {}
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....calibration import channel_extremes, channel_means
 from ...build import open_once
@@ -28,10 +29,11 @@ class ChannelStatistics:
     groups  those that may be scaled (groups.py). Groups whose weights other layers share are
             excluded, as these would be stored several times.
 
-    With `absorbs` they include the tensors that bias absorption may shift.
+    With `absorbs` they include the tensors that bias absorption may shift. With `returns` a call
+    returns the extremes [2, channels] of a tensor that scaled channels change.
     """
 
-    def __init__(self, graph: Graph, absorbs: bool = True) -> None:
+    def __init__(self, graph: Graph, absorbs: bool = True, returns: bool = False) -> None:
         shared, every = sharing_weights(graph), find_equalization_groups(graph)
         self.groups = [g for g in every if shared.isdisjoint([*g.makers, *g.readers])]
         self._graph, self._tables = graph, Tables(graph, self.groups)
@@ -44,6 +46,7 @@ class ChannelStatistics:
         }
         self._clamps = clamps_of(graph) if absorbs else {}
         self._wanted = self._grouped | self._clamps.keys()
+        self._returned = {v.name for g in self.groups for v in g.tensor_of} if returns else set()
         self._extremes: dict[str, ChannelExtremes] = {}
         self._sums: dict[str, ChannelRanges] = {}
         self._count: dict[str, int] = {}
@@ -66,12 +69,18 @@ class ChannelStatistics:
                     break
         return found
 
-    def __call__(self, name: str, x: Array) -> None:
+    def __call__(self, name: str, x: Array) -> NDArray[np.float32] | None:
         """Add a tensor of a sample. The array need be valid only during the call."""
-        if name not in self._wanted:
-            return
+        if name not in self._wanted and name not in self._returned:
+            return None
         rows = x.reshape(-1, x.shape[-1])
-        low, high = (ends.astype(np.float64) for ends in channel_extremes(rows))
+        ends = np.stack(channel_extremes(rows))
+        if name in self._wanted:
+            self._extend(name, rows, ends.astype(np.float64))
+        return ends if name in self._returned else None
+
+    def _extend(self, name: str, rows: Array, ends: NDArray[np.float64]) -> None:
+        low, high = ends
         known = self._extremes.setdefault(name, ChannelExtremes(low, high, 0))
         known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
         known.positions += len(rows)
@@ -95,6 +104,15 @@ class ChannelStatistics:
             variance = rows.astype(np.float64).var(axis=1)
             alive = variance[variance > 0]
             sums.inverse_variance += float((1 / alive).mean() if alive.size else 0)
+
+    def scales(self, exponents: Mapping[str, Sequence[int]]) -> dict[str, NDArray[np.float64]]:
+        """What multiplies the channels of each tensor whose groups have these exponents."""
+        return {
+            v.name: np.exp2(exponents[g.name])
+            for g in self.groups
+            if g.name in exponents
+            for v in (*g.tensors, *g.tensor_of)
+        }
 
     def ranges(self) -> dict[str, ChannelRanges]:
         """The ranges of the groups' tensors. The range of a tensor that only tables read ends where
@@ -120,7 +138,6 @@ class ChannelStatistics:
         """The extremes of the tensors that bias absorption may shift, with channels scaled by these
         exponents, by the name of the group; without tensors whose range no shift narrows on the
         first LEAST samples."""
-        scaled = (g for g in self.groups if g.name in exponents)
-        scales = {v.name: np.exp2(exponents[g.name]) for g in scaled for v in g.tensors}
+        scales = self.scales(exponents)
         found = {n: ends for n, ends in self._extremes.items() if n in self._clamps}
         return {n: e.times(scales[n]) if n in scales else e for n, e in found.items()}

@@ -21,17 +21,19 @@ KEPT_BYTES = 64 << 20
 @dataclass
 class KeptSample:
     """A sample, the float model's values at the evaluation points, and the channel means of tensors
-    that weights multiply. `energies`: of its inputs of floats.
+    that weights multiply. `energies`: of its inputs of floats; `channel_ends` [2, channels] of some
+    tensors: the smallest and the largest values.
     """
 
     inputs: Mapping[str, Array]
     at_points: MutableMapping[str, Array] = field(default_factory=dict)
     means: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     energies: Mapping[str, float] = field(default_factory=dict)
+    channel_ends: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
-        return sum(map(_nbytes, (self.inputs, self.at_points, self.means)))
+        return sum(map(_nbytes, (self.inputs, self.at_points, self.means, self.channel_ends)))
 
 
 def energies_of(inputs: Sample) -> dict[str, float]:

@@ -188,12 +188,13 @@ def calibrate(
     of_any_size: AnySize | None = None,
     known: Known | None = None,
     histograms: bool = True,
-    also: Callable[[str, Array], None] | None = None,
+    also: Callable[[str, Array], NDArray[np.float32] | None] | None = None,
 ) -> Calibration:
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32. At
     most `kept` samples are kept. Statistics of `known` tensors are reused. Without `histograms`,
     only the observers of BY_EXTREMES are available. `also` is called with the name and the values
-    of each tensor of the kept samples, in the order of the samples for each tensor.
+    of each tensor of the kept samples, in the order of the samples for each tensor; it may return
+    `channel_ends` to keep.
 
     For a model with variable dimensions, `of_any_size` runs the samples with other shapes than the
     graph's, one after the other. These come after the samples with the graph's shapes; larger ones
@@ -241,8 +242,9 @@ def calibrate(
         def keep(name: str, x: Array) -> None:
             if chosen is None:
                 return
-            if also is not None:
-                also(name, x)
+            of_channels = also(name, x) if also is not None else None
+            if of_channels is not None and other is None:
+                chosen.channel_ends[name] = of_channels
             for reader, shape in weighed.get(name, ()):
                 chosen.means[reader] = channel_means(x.reshape(shape))
             for reader, shape in evaluated.get(name, ()):
@@ -283,15 +285,25 @@ def calibrate(
     for name in endless:
         stats[name] = TensorStats(bins, name=name)
     stats = dict(sorted((stats | known.stats).items()))
-    _copy_aliases(graph, stats)
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
-    values = [s.at_points for s in keeper.kept]
-    points = fitted(points, keeper.kept, inputs_with_levels(graph))
+    return calibration_of(graph, stats, keeper.kept, points, (count, keeper.step), seen)
+
+
+def calibration_of(
+    graph: Graph,
+    stats: dict[str, TensorStats],
+    kept: list[KeptSample],
+    points: list[EvaluationPoint],
+    counted: tuple[int, int],
+    ends: dict[str, array[float]],
+) -> Calibration:
+    """What is found on samples, of which the second number `counted` is the step."""
+    _copy_aliases(graph, stats)
+    values = [s.at_points for s in kept]
+    points = fitted(points, kept, inputs_with_levels(graph))
     sides, least = one_sided(graph, stats, values)
     sides += one_class(graph, points, values)
-    return Calibration(
-        stats, keeper.kept, points, count, keeper.step, seen, one_sided=sides, least=least
-    )
+    return Calibration(stats, kept, points, *counted, ends, one_sided=sides, least=least)
 
 
 def _named(samples: Iterable[Sample], at: int) -> str:

@@ -62,7 +62,7 @@ def quantize_model(
     request = QuantizeOptions(observer=observer, **options)
     histograms = request.histograms
     changes = request.changes_channels and not arrives_quantized(graph)
-    channels = ChannelStatistics(graph, request.absorbs, not histograms) if changes else None
+    channels = ChannelStatistics(graph, request.absorbs, request.keeps_ends) if changes else None
     every = calibrate(
         graph, samples, progress, request.kept, of_any_size, histograms=histograms, also=channels
     )

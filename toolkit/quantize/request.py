@@ -136,6 +136,12 @@ class QuantizeOptions(NumericOptions):
         return self.searches or self.first_observer not in BY_EXTREMES
 
     @property
+    def keeps_ends(self) -> bool:
+        """Whether the extremes of channels are kept with samples, which takes memory: of a few, if
+        the calibration of scaled channels follows from them."""
+        return self.is_first_look and not self.histograms
+
+    @property
     def trials(self) -> int:
         """Number of trials of the range search relative to the default."""
         return BEST_TRIALS if self.effort == "best" else 1

@@ -63,12 +63,13 @@ class FloatSource:
         exponents = find_exponents(self.floats, channels.groups, channels.ranges(), causes, forms)
         if not exponents:
             return None
-        same = names_outside(self.floats, channels.groups, exponents)
         scaled, scales = equalized(self.floats, exponents), channels.scales(exponents)
+        names = {v.name for v in self.floats.values()}
         if not histograms:
-            plain = unscaled(scaled, {v.name for v in self.floats.values()})
-            if (known := rescaled(self.calibration, scaled, scales, plain)) is not None:
+            known = rescaled(self.calibration, scaled, scales, unscaled(scaled, names))
+            if known is not None:
                 return FloatSource.of(scaled, known, exponents, {}, channels)
+        same = names - scales.keys()
         return self._changed(scaled, same, exponents, {}, progress, histograms)
 
     def absorbed(

@@ -32,14 +32,14 @@ def rescaled(
     """
     points, samples = find_evaluation_points(graph), list[KeptSample]()
     at_points = {name for p in points for name in p.tensors}
+    if not scales.keys().isdisjoint(at_points):
+        return None
     read = [v.name for v in read_by_weights(graph)]
     for s in given.kept:
         if s.at_points.keys() != at_points or not s.means.keys() >= {*read}:
             return None
         means = {n: s.means[n] * scales.get(n, 1.0) for n in read}
         samples.append(KeptSample(s.inputs, s.at_points, means, s.energies))
-    if not scales.keys().isdisjoint(at_points):
-        return None
 
     found: dict[str, TensorStats] = {}
     ends: dict[str, array[float]] = {}

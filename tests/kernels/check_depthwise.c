@@ -160,14 +160,26 @@ static bool try_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
     return same;
 }
 
-bool check_depthwise_s8(const ek_kernels *ref, const ek_kernels *opt)
+static bool packed_sizes_fit(const ek_kernels *opt)
 {
-    if (opt->depthwise_s8 == ref->depthwise_s8) return true;
-    for (uint32_t c = 1; opt->packed_depthwise_s8 && c < 70; c++)
-        if (opt->packed_depthwise_s8(71 - c, c) % 16) {
+    for (uint32_t c = 1; c < 200; c++) {
+        const size_t size = opt->packed_depthwise_s8(9, c);
+        if (size % 16 || opt->packed_depthwise_s8(1 + c % 71, c) % 16) {
             printf("%s: a packed size is not a multiple of 16\n", opt->name);
             return false;
         }
+        if (size < opt->packed_depthwise_s8(9, c - (c > 1))) {
+            printf("%s: %" PRIu32 " channels are packed into less than one fewer\n", opt->name, c);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool check_depthwise_s8(const ek_kernels *ref, const ek_kernels *opt)
+{
+    if (opt->depthwise_s8 == ref->depthwise_s8) return true;
+    if (opt->packed_depthwise_s8 && !packed_sizes_fit(opt)) return false;
     for (uint32_t t = 0; t < check_trials; t++)
         if (!try_s8(ref, opt, t)) return false;
     return true;

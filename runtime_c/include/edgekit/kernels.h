@@ -18,9 +18,9 @@
 extern "C" {
 #endif
 
-/* The size of packed n x k weights, or of weights of some taps and channels, in bytes (a multiple of 16), and the
- * packing itself, to memory aligned to 16. Packed weights may come from a malicious file: the kernel must stay inside
- * them for any content. */
+/* The size of packed n x k weights, or of weights of some taps and channels, in bytes (a multiple of 16, and no less
+ * for more n or channels: a part of them may be packed alone), and the packing itself, to memory aligned to 16. Packed
+ * weights may come from a malicious file: the kernel must stay inside them for any content. */
 typedef size_t ek_packed_fn(uint32_t n_or_taps, uint32_t k_or_c);
 typedef void ek_pack_gemm_fn(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
 typedef void ek_pack_gemm_f32_fn(void *packed, const float *weights, uint32_t n, uint32_t k);

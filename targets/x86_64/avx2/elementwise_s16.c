@@ -69,7 +69,7 @@ void ek_avx2_mul_s16(int16_t *out, const int16_t *a, const int16_t *b, size_t b_
     const operand x = operand_of(b, b_step, count);
     const __m256i multiplier = _mm256_set1_epi32(p->multiplier), shift = _mm256_set1_epi32((int32_t)p->shift);
     const ek_wide8 c = ek_wide8_from(_mm256_setzero_si256(), multiplier, shift);
-    const ek_limits16 limits = { _mm256_set1_epi64x(p->qmin), _mm256_set1_epi64x(p->qmax) };
+    const ek_limits16 limits = ek_limits16_from(p->qmin, p->qmax);
     for (size_t at = 0; at < count; at += BLOCK) {
         const __m256i va = ek_load_some16(a + at, count - at), vb = load_b(&x, at, count - at);
         const __m256i low = _mm256_mullo_epi16(va, vb), high = _mm256_mulhi_epi16(va, vb);

@@ -1,6 +1,6 @@
 /* gemm_f32: blocks of 6 rows by 16 columns. Packed: panels [n / 16][k][16], padded with zeros. */
 #include "kernels.h"
-#include "requant.h"
+#include "partial.h"
 
 enum { LANES = 16, ROWS = 6 };
 
@@ -24,7 +24,9 @@ typedef struct columns {
     __m256 bias[2], min, max;
 } columns;
 
-EK_INLINE void block(float *out, size_t out_step, const float *a, size_t a_step, const columns *w, const int R)
+/* R rows of the first H halves of the columns. */
+EK_INLINE void block(float *out, size_t out_step, const float *a, size_t a_step, const columns *w, const int R,
+                     const int H)
 {
     __m256 acc[ROWS][2];
 #pragma GCC unroll 6
@@ -36,32 +38,46 @@ EK_INLINE void block(float *out, size_t out_step, const float *a, size_t a_step,
         for (int r = 0; r < R; r++) {
             const __m256 x = _mm256_set1_ps(a[(size_t)r * a_step + i]);
             acc[r][0] = _mm256_fmadd_ps(x, v0, acc[r][0]);
-            acc[r][1] = _mm256_fmadd_ps(x, v1, acc[r][1]);
+            if (H == 2) acc[r][1] = _mm256_fmadd_ps(x, v1, acc[r][1]);
         }
     }
 #pragma GCC unroll 6
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 2
+        for (int h = 0; h < H; h++) acc[r][h] = _mm256_min_ps(w->max, _mm256_max_ps(w->min, acc[r][h]));
+    /* After all of that: the compiler has to assume that a store changes what is read. */
+    const size_t n = w->n;
+#pragma GCC unroll 6
     for (int r = 0; r < R; r++) {
         float *const to = out + (size_t)r * out_step;
-        float all[LANES];
-        float *const at = w->n == LANES ? to : all;
-        _mm256_storeu_ps(at, _mm256_min_ps(w->max, _mm256_max_ps(w->min, acc[r][0])));
-        _mm256_storeu_ps(at + 8, _mm256_min_ps(w->max, _mm256_max_ps(w->min, acc[r][1])));
-        if (at == all) memcpy(to, all, w->n * sizeof(float));
+        ek_store_some_f32(to, acc[r][0], H == 2 ? 8 : n);
+        if (H == 2) ek_store_some_f32(to + 8, acc[r][1], n - 8);
+    }
+}
+
+EK_INLINE void all_rows(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const columns *w,
+                        const int H)
+{
+    for (; rows >= ROWS; rows -= ROWS, a += ROWS * a_step, out += ROWS * out_step)
+        block(out, out_step, a, a_step, w, ROWS, H);
+    switch (rows) {
+    case 5: block(out, out_step, a, a_step, w, 5, H); break;
+    case 4: block(out, out_step, a, a_step, w, 4, H); break;
+    case 3: block(out, out_step, a, a_step, w, 3, H); break;
+    case 2: block(out, out_step, a, a_step, w, 2, H); break;
+    case 1: block(out, out_step, a, a_step, w, 1, H); break;
+    default: break;
     }
 }
 
 static void rows_by_16(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const columns *w)
 {
-    for (; rows >= ROWS; rows -= ROWS, a += ROWS * a_step, out += ROWS * out_step)
-        block(out, out_step, a, a_step, w, ROWS);
-    switch (rows) {
-    case 5: block(out, out_step, a, a_step, w, 5); break;
-    case 4: block(out, out_step, a, a_step, w, 4); break;
-    case 3: block(out, out_step, a, a_step, w, 3); break;
-    case 2: block(out, out_step, a, a_step, w, 2); break;
-    case 1: block(out, out_step, a, a_step, w, 1); break;
-    default: break;
-    }
+    all_rows(out, out_step, a, a_step, rows, w, 2);
+}
+
+static void rows_by_8(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const columns *w)
+{
+    all_rows(out, out_step, a, a_step, rows, w, 1);
 }
 
 void ek_avx2_gemm_f32(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const ek_gemm_f32 *g)
@@ -73,7 +89,10 @@ void ek_avx2_gemm_f32(float *out, size_t out_step, const float *a, size_t a_step
         if (g->bias) memcpy(bias, g->bias + j, w.n * sizeof(float));
         w.bias[0] = _mm256_loadu_ps(bias);
         w.bias[1] = _mm256_loadu_ps(bias + 8);
-        rows_by_16(out + j, out_step, a, a_step, rows, &w);
+        if (w.n > LANES / 2)
+            rows_by_16(out + j, out_step, a, a_step, rows, &w);
+        else
+            rows_by_8(out + j, out_step, a, a_step, rows, &w);
         w.panel += (size_t)g->k * LANES;
     }
 }

@@ -10,6 +10,8 @@ ek_gemm_f32_fn ek_avx2_gemm_f32;
 ek_packed_fn ek_avx2_packed_gemm_f32;
 ek_pack_gemm_f32_fn ek_avx2_pack_gemm_f32;
 ek_depthwise_s8_fn ek_avx2_depthwise_s8;
+ek_packed_fn ek_avx2_packed_depthwise_s8;
+ek_pack_depthwise_s8_fn ek_avx2_pack_depthwise_s8;
 ek_depthwise_f32_fn ek_avx2_depthwise_f32;
 ek_add_s8_fn ek_avx2_add_s8;
 ek_mul_s8_fn ek_avx2_mul_s8;

@@ -7,13 +7,10 @@
 #ifndef EK_X86_AVX2_REQUANT_H
 #define EK_X86_AVX2_REQUANT_H
 
-#include <immintrin.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "edgekit/kernels.h"
-
-#define EK_INLINE static inline __attribute__((always_inline))
+#include "partial.h"
 
 typedef struct ek_channels8 {
     __m256i bias; /* + 2^31: what accumulators start from */
@@ -72,30 +69,6 @@ EK_INLINE __m256i ek_narrow16(__m256i lo, __m256i hi, const ek_output8 *o)
 EK_INLINE __m128i ek_bytes16(__m256i v)
 {
     return _mm_packs_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-}
-
-EK_INLINE void ek_store_some(int8_t *out, __m128i v, size_t n)
-{
-    int8_t all[16];
-    if (n >= 16) {
-        _mm_storeu_si128((__m128i *)out, v);
-        return;
-    }
-    if (n == 8) {
-        _mm_storel_epi64((__m128i *)out, v);
-        return;
-    }
-    _mm_storeu_si128((__m128i *)all, v);
-    memcpy(out, all, n);
-}
-
-EK_INLINE __m128i ek_load_some(const int8_t *p, size_t n)
-{
-    int8_t all[16] = { 0 };
-    if (n >= 16) return _mm_loadu_si128((const __m128i *)p);
-    if (n == 8) return _mm_loadl_epi64((const __m128i *)p);
-    memcpy(all, p, n);
-    return _mm_loadu_si128((const __m128i *)all);
 }
 
 /* The constants of up to 16 channels, those that do not exist as zeros. */

@@ -11,15 +11,24 @@ typedef struct ek_wide8 {
     __m256i m[2], shift[2];
     __m256i start[2]; /* bias * m + half + 2^63: what products are added to */
     __m256i back[2];  /* 2^63 >> shift */
+    __m256i back_both;
+    bool narrow; /* all shifts are 32 or more: what is shifted fits int32, and so does back_both */
 } ek_wide8;
 
 typedef struct ek_limits16 {
-    __m256i qmin, qmax; /* 64 bits each */
+    __m256i qmin, qmax;             /* 64 bits each */
+    __m256i narrow_min, narrow_max; /* 32 bits each */
 } ek_limits16;
 
-EK_INLINE ek_limits16 ek_limits16_from(const ek_requant16 *r)
+EK_INLINE ek_limits16 ek_limits16_from(int32_t qmin, int32_t qmax)
 {
-    return (ek_limits16){ _mm256_set1_epi64x(r->qmin), _mm256_set1_epi64x(r->qmax) };
+    return (ek_limits16){ _mm256_set1_epi64x(qmin), _mm256_set1_epi64x(qmax), _mm256_set1_epi32(qmin),
+                          _mm256_set1_epi32(qmax) };
+}
+
+EK_INLINE __m256i ek_weave(__m256i even, __m256i odd)
+{
+    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
 EK_INLINE ek_wide8 ek_wide8_from(__m256i bias, __m256i m, __m256i shift)
@@ -36,6 +45,8 @@ EK_INLINE ek_wide8 ek_wide8_from(__m256i bias, __m256i m, __m256i shift)
         c.start[odd] = _mm256_add_epi64(_mm256_mul_epi32(b, c.m[odd]), _mm256_add_epi64(half, top));
         c.back[odd] = _mm256_srlv_epi64(top, c.shift[odd]);
     }
+    c.back_both = ek_weave(c.back[0], c.back[1]);
+    c.narrow = _mm256_movemask_epi8(_mm256_cmpgt_epi32(_mm256_set1_epi32(32), shift)) == 0;
     return c;
 }
 
@@ -47,16 +58,16 @@ EK_INLINE __m256i ek_shift_and_clamp(__m256i product, const ek_wide8 *c, int odd
     return _mm256_blendv_epi8(r, l->qmax, _mm256_cmpgt_epi64(r, l->qmax));
 }
 
-EK_INLINE __m256i ek_weave(__m256i even, __m256i odd)
-{
-    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-}
-
 /* int32 results of sums without their bias, which fit int32. */
 EK_INLINE __m256i ek_scale16_sums(__m256i sums, const ek_wide8 *c, const ek_limits16 *l)
 {
     const __m256i even = _mm256_mul_epi32(sums, c->m[0]);
     const __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(sums, 32), c->m[1]);
+    if (c->narrow) {
+        const __m256i v = ek_weave(_mm256_srlv_epi64(_mm256_add_epi64(even, c->start[0]), c->shift[0]),
+                                   _mm256_srlv_epi64(_mm256_add_epi64(odd, c->start[1]), c->shift[1]));
+        return _mm256_min_epi32(_mm256_max_epi32(_mm256_sub_epi32(v, c->back_both), l->narrow_min), l->narrow_max);
+    }
     return ek_weave(ek_shift_and_clamp(even, c, 0, l), ek_shift_and_clamp(odd, c, 1, l));
 }
 
@@ -91,6 +102,7 @@ EK_INLINE ek_table16 ek_table16_load(const ek_requant16 *r, size_t first, size_t
 {
     ek_table16 t = { { 0 }, { 0 }, { 0 } };
     n = n < 16 ? n : 16;
+    memset(t.shift, 32, sizeof t.shift);
     memcpy(t.bias, r->bias + first, n * sizeof *r->bias);
     memcpy(t.multiplier, r->multiplier + first, n * sizeof *r->multiplier);
     memcpy(t.shift, r->shift + first, n);
@@ -109,26 +121,6 @@ EK_INLINE ek_wide8 ek_wide8_pick(const ek_table16 *t, int i, int j)
     memcpy(&high, t->shift + j, 4);
     return ek_wide8_from(ek_two_runs(t->bias, i, j), ek_two_runs(t->multiplier, i, j),
                          _mm256_cvtepu8_epi32(_mm_set_epi32(0, 0, high, low)));
-}
-
-/* The first 16 of n elements, 0 behind them. */
-EK_INLINE __m256i ek_load_some16(const int16_t *p, size_t n)
-{
-    int16_t all[16] = { 0 };
-    if (n >= 16) return _mm256_loadu_si256((const __m256i *)p);
-    memcpy(all, p, n * sizeof *p);
-    return _mm256_loadu_si256((const __m256i *)all);
-}
-
-EK_INLINE void ek_store_some16(int16_t *out, __m256i v, size_t n)
-{
-    int16_t all[16];
-    if (n >= 16) {
-        _mm256_storeu_si256((__m256i *)out, v);
-        return;
-    }
-    _mm256_storeu_si256((__m256i *)all, v);
-    memcpy(out, all, n * sizeof *out);
 }
 
 #endif

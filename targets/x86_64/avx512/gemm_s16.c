@@ -31,8 +31,9 @@ EK_INLINE void multiply(__m256i sums[][2], rows16 rows, const int8_t *panel, uin
     for (int r = 0; r < R; r++) _mm512_storeu_si512(sums[r], sum[r]);
 }
 
-static void multiply_rows(__m256i sums[ROWS][2], rows16 a, const int8_t *panel, uint32_t depth, size_t rows)
+static void multiply_rows(__m256i sums[ROWS][2], rows16 a, const int8_t *panel, uint32_t depth, size_t rows, bool whole)
 {
+    (void)whole; /* one register holds both halves */
     if (rows == ROWS) {
         multiply(sums, a, panel, depth, ROWS);
         return;

@@ -168,8 +168,8 @@ static bool packed_sizes_fit(const ek_kernels *opt)
             printf("%s: a packed size is not a multiple of 16\n", opt->name);
             return false;
         }
-        if (size < opt->packed_depthwise_s8(9, c - (c > 1))) {
-            printf("%s: %" PRIu32 " channels are packed into less than one fewer\n", opt->name, c);
+        if (opt->packed_depthwise_s8(9, c + 1) < size) {
+            printf("%s: %" PRIu32 " channels are packed into more than one more\n", opt->name, c);
             return false;
         }
     }

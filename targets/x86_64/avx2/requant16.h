@@ -102,7 +102,7 @@ EK_INLINE ek_table16 ek_table16_load(const ek_requant16 *r, size_t first, size_t
 {
     ek_table16 t = { { 0 }, { 0 }, { 0 } };
     n = n < 16 ? n : 16;
-    memset(t.shift, 32, sizeof t.shift);
+    memset(t.shift, 32, sizeof t.shift); /* channels that do not exist are narrow */
     memcpy(t.bias, r->bias + first, n * sizeof *r->bias);
     memcpy(t.multiplier, r->multiplier + first, n * sizeof *r->multiplier);
     memcpy(t.shift, r->shift + first, n);

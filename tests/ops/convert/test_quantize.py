@@ -67,7 +67,9 @@ def test_int16_is_dequantized(integers, quant):
     np.testing.assert_allclose(got, q * quant.scalar, rtol=1e-6)
 
 
-@pytest.mark.parametrize("ratio", [1e-7, 1e-6, 0.003, 0.25, 0.7, 1.0, 1.0001, 1.5, 100, 700, 3e6])
+@pytest.mark.parametrize(
+    "ratio", [1e-7, 1e-6, 0.003, 0.25, 0.7, 1.0, 1.0001, 1.5, 100, 700, 3e6, 1e30]
+)
 @pytest.mark.parametrize(("from_zero", "to_zero"), [(0, 0), (-128, 127), (127, -128), (31, 5)])
 def test_requantization_rounds_half_up_once(integers, ratio, from_zero, to_zero):
     """Between int8 and int16 both ways, and of int16, against exact arithmetic."""
@@ -96,8 +98,6 @@ def test_requantization_to_the_same_scale_is_the_identity(integers):
 def test_what_requantization_refuses(integers):
     with pytest.raises(ValueError, match="int8 is not requantized to int8"):
         integers.node("Requantize", [integers.value((3,))], QuantParams((1.0,)))
-    node = integers.node("Requantize", [integers.value16((3,), 1.0)], QuantParams.int16(1e-7))
-    assert "2^22 or more" in (definition("Requantize").accumulator_problem(node) or "")
 
 
 def test_a_round_trip_is_the_identity(integers):

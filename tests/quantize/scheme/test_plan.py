@@ -7,6 +7,7 @@ from edgekit.toolkit.interpret import interpret
 from edgekit.toolkit.ir import Port, TensorType, Value
 from edgekit.toolkit.numerics import FLOAT32
 from edgekit.toolkit.quantize import Options, quantize_graph
+from edgekit.toolkit.quantize.scheme.plan import Plan
 
 
 def ranges_of(graph, **given):
@@ -272,23 +273,28 @@ def test_rows_of_a_constant_table_are_int8(g):
     assert np.allclose(real, table[[4, 0, 3]], atol=0.05)
 
 
+@pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize("much", [1e4, 1e9, 3.4e38])
-def test_a_mask_before_softmax_leaves_the_steps_to_what_it_shows(g, much):
-    scores, keep = g.input("scores", 1, 6, 6), g.input("keep", 1, 1, 6)
-    mask = g.emit("Mul", g.emit("Sub", g.const(1.0), keep), g.const(-much), name="mask")
-    total = g.emit("Add", scores, mask, name="total")
-    graph = g.output(g.emit("Softmax", total, axis=2))
-    given = {"keep": (0.0, 1.0), "mask": (-much, 0.0), "total": (-much, 4.0)}
-    q, decisions = quantize_graph(graph, ranges_of(graph, **given))
+def test_a_mask_before_softmax_leaves_the_steps_to_what_it_shows(g, much, moved):
+    shape = (6, 1, 1) if moved else (1, 1, 6)
+    scores, keep = g.input("scores", 1, 6, 6), g.input("keep", *shape)
+    masks = [g.emit("Mul", g.emit("Sub", g.const(1.0), keep), g.const(-much), name="mask")]
+    if moved:
+        masks.append(g.emit("Transpose", masks[0], perm=(1, 2, 0)))
+        masks.append(g.emit("Reshape", masks[1], shape=(1, 6)))
+    graph = g.output(g.emit("Softmax", g.emit("Add", scores, masks[-1], name="total"), axis=2))
+    given = ranges_of(graph, keep=(0.0, 1.0), total=(-much, 4.0))
+    given |= {v.name: (-much, 0.0) for v in masks}
+    searched = given | {v.name: (-much, much / 254) for v in masks}  # as observer mse has them
+    q, decisions = Plan(graph, given, Options()).emit(searched)
     found = by_name(q)
     assert not decisions and found["total"].quant.scalar < 0.1
     rng = np.random.default_rng(0)
-    x, k = rng.uniform(-4, 4, (1, 6, 6)), np.array([1, 0, 1, 1, 0, 1.0]).reshape(1, 1, 6)
+    x, k = rng.uniform(-4, 4, (1, 6, 6)), np.array([1, 0, 1, 1, 0, 1.0]).reshape(shape)
     feed = {n: found[n].quant.quantize(v.astype(np.float32)) for n, v in
             {"scores": x, "keep": k}.items()}  # fmt: skip
-    got = interpret(q, feed)[graph.outputs[0].name]
-    e = np.exp(x) * k
-    real = q.outputs[0].value.quant.dequantize(got)
+    e = np.exp(x) * k.reshape(1, 1, 6)
+    real = q.outputs[0].value.quant.dequantize(interpret(q, feed)[graph.outputs[0].name])
     assert np.allclose(real, e / e.sum(axis=2, keepdims=True), atol=0.03)
 
 

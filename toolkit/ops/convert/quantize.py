@@ -11,6 +11,10 @@ from ...numerics import FLOAT, INT8, INTEGERS, UINT8, integer_precisions
 from .._opdef import ANY_LAYOUT, Blob, Lowered, OpDef, problem_of
 from ..elementwise.lut import Lut, make_table
 
+_SATURATING = 2.0**17
+"""A ratio of scales that takes each number but 0 out of int16, as a larger one does: of a mask of
+-3.4e38, say."""
+
 
 def _quant(value: Value) -> QuantParams:
     if value.quant is None:
@@ -88,7 +92,8 @@ class Requantize(OpDef):
         return [TensorType(y.dtype, x.shape)]
 
     def _ratio(self, node: Node) -> tuple[int, int]:
-        return multiplier16(_quant(node.input(0)).scalar / _quant(node.output).scalar)
+        ratio = _quant(node.input(0)).scalar / _quant(node.output).scalar
+        return multiplier16(min(ratio, _SATURATING))
 
     def accumulator_problem(self, node: Node) -> str | None:
         return problem_of(self._ratio, node)

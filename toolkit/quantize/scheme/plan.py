@@ -123,7 +123,7 @@ class Plan:
             u.node.output: Activation.of(u.node) for u in self.groups if u.integer and not u.chain
         }
         self._followed = self._followed_outputs()
-        self._sums = masked_sums(self.groups, self.readers, outputs)
+        self._sums = masked_sums(self.groups, self.readers, outputs, self.wide)
         self._wide = without_masks(self._sums, self.readers, outputs, self.wide)
 
     def _followed_outputs(self) -> dict[Value, str]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...format.schema import BinaryFn
-from ...ir import Value
+from ...ir import Node, Value
 from ...numerics import FLOAT
-from ...ops import computes, is_view
+from ...ops import computes, definition
 from ...ops.norm.softmax import makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ...passes.quantized.finite_masks import MASKED
@@ -81,10 +81,13 @@ def _varying(r: Range, function: Function, step: float) -> Range | None:
 
 @dataclass(frozen=True)
 class MaskedSum:
-    """An addition whose sum only softmaxes and ArgMax read: the sum in all its shapes, and the
-    steps of what the finest softmax gives."""
+    """An addition of `x` and a mask whose sum only softmaxes and ArgMax read: the sum in all its
+    shapes, the first shape of the mask (None of a constant), and the steps of what the finest
+    softmax gives."""
 
     group: QuantizableGroup
+    x: Value
+    mask: Value | None
     shapes: list[Value]
     steps: int
 
@@ -93,18 +96,30 @@ def masked_sums(
     groups: list[QuantizableGroup],
     readers: Mapping[Value, list[QuantizableGroup]],
     outputs: set[Value],
+    seen: Ranges,
 ) -> list[MaskedSum]:
-    """The sums that may be of x + mask, whatever the ranges are."""
-    found = []
+    """The sums of x + mask; `seen` are the smallest and largest values.
+
+    A mask is 0 and large negative numbers, or a constant with a 0 in every row.
+    """
+    found, moved = [], {g.node.output: g.node.input(0) for g in groups if _moves(g.node)}
     for group in groups:
         if not computes(group.node, BinaryFn.Add) or group.chain:
             continue
-        shapes, comparing = _reshaped(group.node.output, readers)
+        shapes, comparing = _moved(group.node.output, readers)
         if not comparing or not outputs.isdisjoint(shapes):
             continue
-        steps = [_resolved(u) for u in comparing]
-        if None not in steps:
-            found.append(MaskedSum(group, shapes, max(filter(None, steps))))
+        steps, inputs = [_resolved(u) for u in comparing], group.node.inputs
+        if None in steps:
+            continue
+        for x, mask in (inputs, inputs[::-1]):
+            if x is None or mask is None or x.const is not None or not _masks(mask, seen):
+                continue
+            first = None if mask.const is not None else mask
+            while first in moved:
+                first = moved[first]
+            found.append(MaskedSum(group, x, first, shapes, max(filter(None, steps))))
+            break
     return found
 
 
@@ -115,28 +130,23 @@ def without_masks(
     ranges: Ranges,
 ) -> Ranges:
     """`ranges`, where x + mask and the mask end at what a softmax that reads the sum resolves, or
-    below what ArgMax may choose.
+    below what ArgMax may choose, and the mask at 0.
 
-    A mask is 0 and large negative numbers, or a constant with a 0 in every row. Where one element
-    of a row is not masked, its largest is at least the smallest x; what lies further below that
-    than the softmax resolves is 0.
+    Where one element of a row is not masked, its largest is at least the smallest x; what lies
+    further below that than the softmax resolves is 0.
     """
-    limits: dict[Value, float] = {}
+    ends: dict[str, Range] = {}
     wanted: dict[Value, dict[QuantizableGroup, float]] = {}
     for each in sums:
-        inputs = each.group.node.inputs
-        for x, mask in (inputs, inputs[::-1]):
-            if x is None or mask is None or x.const is not None or not _masks(mask, ranges):
-                continue
-            low = ranges[x.name][0] - float(np.log(2 * each.steps))
-            limits.update(dict.fromkeys(each.shapes, low))
-            if mask.const is None:
-                wanted.setdefault(mask, {})[each.group] = low - ranges[x.name][1]
-            break
+        low = ranges[each.x.name][0] - float(np.log(2 * each.steps))
+        ends |= {v.name: (max(low, ranges[v.name][0]), ranges[v.name][1]) for v in each.shapes}
+        if each.mask is not None:
+            wanted.setdefault(each.mask, {})[each.group] = low - ranges[each.x.name][1]
     for mask, found in wanted.items():
-        if mask not in outputs and all(u in found for u in readers.get(mask, [])):
-            limits[mask] = min(found.values())
-    ends = {v.name: (max(low, ranges[v.name][0]), ranges[v.name][1]) for v, low in limits.items()}
+        shapes, adding = _moved(mask, readers)
+        if outputs.isdisjoint(shapes) and all(u in found for u in adding):
+            end = max(min(found.values()), ranges[mask.name][0]), 0.0
+            ends |= dict.fromkeys((v.name for v in shapes), end)
     return {**ranges, **ends} if ends else ranges
 
 
@@ -149,24 +159,30 @@ def _resolved(reader: QuantizableGroup) -> int | None:
     return RESOLVED[reader.dtype] if makes_shares(reader.node) else None
 
 
-def _reshaped(
+def _moved(
     v: Value, readers: Mapping[Value, list[QuantizableGroup]]
 ) -> tuple[list[Value], list[QuantizableGroup]]:
-    """`v` in all its shapes, and what reads it in one of them."""
+    """`v` in all its shapes, and what reads it in one of them but to move it."""
     shapes, groups = [v], list[QuantizableGroup]()
     for shape in shapes:
         for u in readers.get(shape, []):
-            if is_view(u.node):
+            if _moves(u.node):
                 shapes.append(u.node.output)
             else:
                 groups.append(u)
     return shapes, groups
 
 
-def _masks(mask: Value, ranges: Ranges) -> bool:
+def _moves(node: Node) -> bool:
+    """Whether a node only chooses or arranges the elements of a tensor."""
+    op = definition(node.op)
+    return op.shared and op.selects and len(node.inputs) == 1
+
+
+def _masks(mask: Value, seen: Ranges) -> bool:
     """Whether nothing is added to some elements, of each row if the others are but lowered."""
     c = mask.const
-    low, high = ranges[mask.name] if c is None else (float(c.min()), float(c.max()))
+    low, high = seen[mask.name] if c is None else (float(c.min()), float(c.max()))
     if high != 0:
         return False
     return low <= MASKED or (c is not None and c.ndim > 0 and not c.max(axis=-1).any())

@@ -118,3 +118,27 @@ def test_distances_of_inputs_from_what_is_made_of_them_are_float(g, reduced):
         Session(build_file(net)).run(far).values() for net in (done.floats, done.graph)
     )
     assert (got.max() > 0.25 * real.max()) == reduced
+
+
+@pytest.mark.parametrize("numbers", [1, 2])
+def test_sums_of_squares_of_features_are_float_if_they_are_the_output(g, numbers):
+    """The logarithm of a density, as of a normalizing flow: -6 for normal samples, -5000 for
+    others."""
+    x = g.input("x", 1, 6)
+    weights = g.const(g.rng.normal(size=(6, 6)) / 6)
+    factors = g.emit("Tanh", g.emit("FullyConnected", x, weights, None), name="factors")
+    z = g.emit("Mul", x, g.emit("Exp", factors, name="exp"), name="z")
+    square = g.emit("Pow", z, g.const(2.0), name="square")
+    if numbers == 2:
+        square = g.emit("Reshape", square, shape=(2, 3))
+    total = g.emit("ReduceSum", square, axes=(1,), keepdims=False, name="total")
+    graph = g.output(g.emit("Mul", total, g.const(-0.5), name="y"))
+    names = {node.output.name for node, _ in distances(graph)}
+    assert names == ({"factors", "exp", "z", "square", "total", "y"} if numbers == 1 else set())
+    samples = [{"x": g.rng.normal(size=(1, 6)).astype(np.float32)} for _ in range(16)]
+    done = quantize_model(graph, samples, "minmax", rounding="nearest")
+    far = {"x": samples[0]["x"] * 30}
+    (real,), (got,) = (
+        Session(build_file(net)).run(far).values() for net in (done.floats, done.graph)
+    )
+    assert (got.min() < 0.25 * real.min()) == (numbers == 1)

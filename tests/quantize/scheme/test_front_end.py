@@ -46,6 +46,20 @@ def test_functions_behind_much_of_the_work_are_no_front_end(g):
     assert front_end(g.output(g.emit("Log", g.input("z", 1, 4))))[0] == set()
 
 
+@pytest.mark.parametrize("normalizes", [True, False])
+def test_a_mean_that_weights_alone_read_normalizes_nothing(g, normalizes):
+    """Of squeeze-and-excite in a network for series, whose first convolutions are little work."""
+    a = g.conv(g.input("x", 1, 8, 8, 4), 4, kernel=1, name="a")
+    mean = g.emit("ReduceMean", a, axes=(1, 2), keepdims=True, name="mean")
+    gate = g.emit("Sigmoid", g.conv(mean, 4, kernel=1), name="gate")
+    parts = [mean] if normalizes else []
+    b = g.emit("Mul", a, gate, name="b", **NONE)
+    for part in parts:
+        b = g.emit("Sub", b, part, name="less", **NONE)
+    made, read = front_end(behind(g, b))
+    assert (made, read) == (({"mean"}, {"x", "a"}) if normalizes else (set(), set()))
+
+
 def test_a_network_that_is_a_spectrum_alone_is_a_front_end(g):
     """Filters, squares, bands, bounds from below and a logarithm; the weights are in front."""
     x = g.input("x", 1, 8, 8, 4)

@@ -26,7 +26,7 @@ from .cross_validation import FoldWeights
 from .noise_contributions import Noise, NoiseContributions
 from .precision_change import Configuration, PrecisionAssignment, PrecisionChange, find_changes
 from .sensitivity import Gain, measure_gains
-from .tuning import FEWEST_SAMPLES, MAX_MEASURED, MEASURING
+from .tuning import FEWEST_FILES, FEWEST_SAMPLES, MAX_MEASURED, MEASURING, PACKING
 
 FAR_BELOW = 4.0
 """Factor by which a share on one sample is too small to be measured on others."""
@@ -88,7 +88,9 @@ class Evaluator:
 
     def _afford(self, macs: int) -> None:
         """Set the number of measurements of single changes, and their samples."""
-        self.measurable = max(min(MAX_MEASURED, int(MEASURING / (macs * FEWEST_SAMPLES))), 1)
+        self.files = max(PACKING // max(len(self.done.plan.graph.nodes), 1), FEWEST_FILES)
+        most = min(MAX_MEASURED, self.files, int(MEASURING / (macs * FEWEST_SAMPLES)))
+        self.measurable = max(most, 1)
         steps = max(min(len(self.changes), self.measurable), 1)
         samples = max(int(MEASURING / (macs * steps)), FEWEST_SAMPLES)
         _, judging = self.weights.folds[0]

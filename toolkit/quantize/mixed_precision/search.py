@@ -174,7 +174,7 @@ class PrecisionSearch:
         def fit(changes: list[PrecisionChange]) -> bool:
             return self.criteria.fits(start.plus(changes))
 
-        return select_subset(order, fit, len(order), MAX_FITTED)
+        return select_subset(order, fit, len(order), min(MAX_FITTED, self.evaluator.files))
 
     def _shortest_rows(
         self, start: Configuration, order: list[PrecisionChange]

@@ -11,6 +11,10 @@ JUDGING = 1.5e12
 """For running the metric while changes are pruned."""
 ROUNDING = 3e12
 """For rounding weights again for configurations."""
+PACKING, FEWEST_FILES = 60_000, 16
+"""Operators in the files that are packed to see what single changes cost, and the minimum number of
+these files: an unrolled recurrent network has a thousand operators, and packing it takes longer
+than running it."""
 
 # Candidates: the noise of single changes.
 MAX_MEASURED = 400

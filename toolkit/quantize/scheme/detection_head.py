@@ -17,6 +17,8 @@ from ...ops import computes, definition, is_a
 from ...ops.move.concat import Concat
 from ...ops.norm.softmax import makes_shares
 from .emit import ROOM_INT16
+from .front_end import is_square
+from .moves import since_weights
 from .options import Ranges
 from .qparams import activation_params
 
@@ -77,8 +79,9 @@ def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision],
 
 
 def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
-    """Nodes that compute the distance of an input from its reconstruction, as anomaly detectors do,
-    and why they have no integer form: the distance of an anomaly exceeds all calibrated ranges."""
+    """Nodes that compute the distance of an input from its reconstruction, or of features from the
+    normal ones (a sum of squares, as in the logarithm of a density), as anomaly detectors do, and
+    why they have no integer form: the distance of an anomaly exceeds all calibrated ranges."""
     weighed, makes = behind_weights(graph), graph.producers()
     found: dict[Node, int] = {}
     for node in _tail(graph):
@@ -91,9 +94,28 @@ def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
             found |= dict.fromkeys(_behind(makes, [v for v in read if v not in weighed]), 0)
             found[node] = node.output.type.size
     if not any(n.output.type.size * REDUCED <= size for n, size in found.items()):
-        return {}
+        found = {}
+    found |= dict.fromkeys(_features_apart(graph, weighed, makes), 0)
     why = "it computes a distance, which exceeds this range for anomalies"
     return {(node, p): why for node in found for p in IN_INTEGERS}
+
+
+def _features_apart(
+    graph: Graph, weighed: Collection[Value], makes: Mapping[Value, Node]
+) -> list[Node]:
+    """The nodes after the last weights that compute an output of one number from squares of what
+    weights make."""
+    ends = [p.value for p in graph.outputs if p.value.type.size == 1]
+    leading, touched, found = set(_behind(makes, ends)), set[Value](), list[Node]()
+    for node in _tail(graph):
+        squares = is_square(node) and node.input(0) in weighed and node.input(0).type.size > 1
+        if node in leading and (squares or not touched.isdisjoint(node.dynamic_inputs)):
+            found.append(node)
+            touched.update(node.outputs)
+    if touched.isdisjoint(ends):
+        return []
+    squared = [v for n in found if is_square(n) for v in n.dynamic_inputs]
+    return [*found, *since_weights(squared, makes)]
 
 
 def behind_weights(graph: Graph) -> set[Value]:

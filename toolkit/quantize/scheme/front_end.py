@@ -7,6 +7,8 @@ little there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from ...format.schema import BinaryFn, ReduceFn, UnaryFn
@@ -34,7 +36,7 @@ def front_end(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
         if definition(node.op).weight is not None or not feeds.isdisjoint(node.outputs):
             feeds.update(node.dynamic_inputs)
     work: dict[Value, dict[Node, int]] = {}
-    found: set[Node] = set()
+    found, readers = set[Node](), graph.consumers()
     powers = _powers(graph)
     for node in graph.nodes:
         of_powers = bool(node.dynamic_inputs) and powers.issuperset(node.dynamic_inputs)
@@ -42,13 +44,14 @@ def front_end(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
         macs = macs_of(Graph([node], [], []))
         if macs:
             before[node] = macs
-        if of_powers and _is_spectral(node):
+        spectral = _is_spectral(node) and not _is_pooling(node, readers)
+        if of_powers and spectral:
             found |= _leading_to(node, made_by)
         if sum(before.values()) > most:
             continue
         work.update(dict.fromkeys(node.outputs, before))
         early = all(v in work or v not in made_by for v in node.dynamic_inputs)
-        if early and not feeds.isdisjoint(node.outputs) and _is_spectral(node):
+        if early and not feeds.isdisjoint(node.outputs) and spectral:
             found |= _leading_to(node, made_by)
     bare = {n for n in found if definition(n.op).weight is None}
     names = frozenset(v.name for n in bare for v in n.outputs)
@@ -78,7 +81,7 @@ def _powers(graph: Graph) -> set[Value]:
         if not read or high < np.inf:
             continue
         if signals.issuperset(read) and low == -np.inf:
-            if _is_square(node):
+            if is_square(node):
                 powers.update(node.outputs)
             elif _is_sum(node):
                 signals.update(node.outputs)
@@ -91,7 +94,8 @@ def _clamp(node: Node) -> tuple[float, float]:
     return node.attrs.get("act_min", -np.inf), node.attrs.get("act_max", np.inf)
 
 
-def _is_square(node: Node) -> bool:
+def is_square(node: Node) -> bool:
+    """Whether it computes squares, or sums of them."""
     product = computes(node, BinaryFn.Mul) and node.inputs[0] is node.inputs[1]
     power = computes(node, BinaryFn.Pow) and node.input(1).const is not None
     return (
@@ -112,7 +116,23 @@ def _is_sum(node: Node) -> bool:
 
 def _is_spectral(node: Node) -> bool:
     quotient = computes(node, BinaryFn.Div) and len(node.dynamic_inputs) == 2
-    return _is_square(node) or quotient or computes(node, *SPECTRAL)
+    return is_square(node) or quotient or computes(node, *SPECTRAL)
+
+
+def _is_pooling(node: Node, readers: Mapping[Value, Sequence[Node]]) -> bool:
+    """Whether it is a mean that weights alone read, as in squeeze-and-excite: nothing is normalized
+    by it."""
+    waiting = list(node.outputs) if computes(node, ReduceFn.Mean) else []
+    weighed = False
+    while waiting:
+        for reader in readers.get(waiting.pop(), []):
+            if definition(reader.op).weight is not None:
+                weighed = True
+            elif definition(reader.op).shared and len(reader.dynamic_inputs) == 1:
+                waiting += reader.outputs
+            else:
+                return False
+    return weighed
 
 
 def _leading_to(node: Node, made_by: dict[Value, Node]) -> set[Node]:
